@@ -1,0 +1,111 @@
+#include "base/message.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace hummock::base {
+namespace {
+
+constexpr size_t kDigits = 20;  // of 2^64 in decimal
+
+// Writes `number` so that it ends before `end`; returns its first character.
+char* digits_before(char* end, uint64_t number, unsigned base) {
+  do {
+    *--end = "0123456789abcdef"[number % base];
+    number /= base;
+  } while (number != 0);
+  return end;
+}
+
+}  // namespace
+
+Line& Line::text(const char* words) {
+  return text(words, strlen(words));
+}
+
+Line& Line::text(const char* words, size_t length) {
+  const size_t left = kRoom - 1 - length_;
+  const bool fits = length <= left;
+  memcpy(text_ + length_, words, fits ? length : left);
+  length_ += fits ? length : left;
+  if (!fits) cut();
+  text_[length_] = '\n';
+  return *this;
+}
+
+void Line::cut() {
+  memcpy(text_ + kRoom - 1 - 3, "...", 3);
+}
+
+Line& Line::dec(uint64_t number) {
+  char room[kDigits];
+  char* end = room + kDigits;
+  const char* first = digits_before(end, number, 10);
+  return text(first, static_cast<size_t>(end - first));
+}
+
+Line& Line::signed_dec(int64_t number) {
+  if (number >= 0) return dec(static_cast<uint64_t>(number));
+  return text("-").dec(-static_cast<uint64_t>(number));
+}
+
+Line& Line::hex(uint64_t number) {
+  char room[kDigits];
+  char* end = room + kDigits;
+  const char* first = digits_before(end, number, 16);
+  return text("0x").text(first, static_cast<size_t>(end - first));
+}
+
+Line& Line::pointer(const void* address) {
+  return hex(reinterpret_cast<uintptr_t>(address));
+}
+
+Line& Line::bytes(size_t count) {
+  constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  unsigned unit = 0;
+  while (unit < 6 && (count >> (10 * unit)) >= 1024) ++unit;
+  const unsigned shift = 10 * unit;
+  dec(count >> shift);
+  const size_t rest = count - (count >> shift << shift);
+  const size_t tenths = unit == 0 ? 0 : (rest >> (shift - 10)) * 10 / 1024;
+  if (tenths != 0) text(".").dec(tenths);
+  return text(kUnits[unit]);
+}
+
+Line& Line::pad_to(size_t column) {
+  while (length_ < column && length_ < kRoom - 1) text(" ", 1);
+  return *this;
+}
+
+Line& Line::right(uint64_t number, size_t to) {
+  size_t width = 1;
+  for (uint64_t rest = number; rest >= 10; rest /= 10) ++width;
+  return pad_to(to > width ? to - width : 0).dec(number);
+}
+
+void write_line(int fd, const Line& line) {
+  const int saved = errno;
+  const char* from = line.data();
+  size_t left = line.size() + 1;
+  while (left != 0) {
+    const ssize_t done = write(fd, from, left);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) break;
+    from += done;
+    left -= static_cast<size_t>(done);
+  }
+  errno = saved;
+}
+
+void say(const Line& line) {
+  write_line(STDERR_FILENO, line);
+}
+
+void die(const Line& line) {
+  say(line);
+  abort();
+}
+
+}  // namespace hummock::base

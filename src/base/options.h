@@ -1,0 +1,90 @@
+// The run-time options: one table makes the values and their defaults, the parser, the help text and
+// the print of what is in effect.
+//
+// A value's source, each going over the one before: default, the program's `hummock_conf`,
+// HUMMOCK_CONF="key:value,key:value", HUMMOCK_<KEY>=value, hummock_option_set. A privileged (set-uid)
+// process ignores its environment.
+#ifndef HUMMOCK_BASE_OPTIONS_H
+#define HUMMOCK_BASE_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace hummock::options {
+
+enum class Kind : uint8_t { boolean, number, size, choice };
+enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
+enum class Stats : uint8_t { none, at_exit };
+
+inline constexpr int64_t kMiB = int64_t{1} << 20;
+inline constexpr int64_t kTiB = int64_t{1} << 40;
+
+// X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
+// "name=value|name=value": all there is for a choice, extra spellings for numbers and sizes.
+#define HUMMOCK_OPTIONS(X)                                                                                  \
+  X(bool, verbose, boolean, 0, 0, 1, "", start, "say at start what is in effect, and warn of more")         \
+  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")     \
+  X(bool, checked, boolean, 0, 0, 1, "", start, "find misuse of memory: quarantine, canaries, poison")      \
+  X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time,                                             \
+    "checked mode: bytes of freed blocks held back from reuse")                                             \
+  X(size_t, stacks, number, 8, 0, 16, "", start, "checked mode: frames kept of who allocated and freed")    \
+  X(int64_t, decay_ms, number, 1000, -1, 86400000, "never=-1", any_time,                                    \
+    "milliseconds until free memory goes back to the system; 0 at once")                                    \
+  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                                \
+    "most free memory kept; auto is max(64M, live / 4)")                                                    \
+  X(bool, background, boolean, 0, 0, 1, "", any_time, "a thread gives memory back while the program idles") \
+  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")
+
+// A value that any thread may read while another sets it; values do not order anything else.
+template <class T>
+class Value {
+ public:
+  constexpr explicit Value(int64_t initial) : raw_(initial) {}
+  operator T() const { return static_cast<T>(__atomic_load_n(&raw_, __ATOMIC_RELAXED)); }
+
+ private:
+  int64_t raw_;
+};
+
+struct Values {
+#define HUMMOCK_OPTION_FIELD(type, name, kind, initial, ...) Value<type> name{initial};
+  HUMMOCK_OPTIONS(HUMMOCK_OPTION_FIELD)
+#undef HUMMOCK_OPTION_FIELD
+};
+
+struct Option {
+  const char* name;
+  Kind kind;
+  When when;
+  int64_t initial, least, most;
+  const char* words;
+  const char* help;
+};
+
+#define HUMMOCK_OPTION_ROW(type, name, kind, initial, least, most, words, when, help) \
+  Option{#name, Kind::kind, When::when, initial, least, most, words, help},
+inline constexpr Option kTable[] = {HUMMOCK_OPTIONS(HUMMOCK_OPTION_ROW)};
+#undef HUMMOCK_OPTION_ROW
+inline constexpr size_t kCount = sizeof(kTable) / sizeof(kTable[0]);
+
+// The values in effect. They hold the defaults until init(), without any constructor having run.
+extern Values values;
+
+// Reads `hummock_conf` and, unless `secure` (AT_SECURE), the environment. Works before libc has run its
+// constructors. Call once, before a second thread exists.
+void init(bool secure);
+
+// The same from the given places (either may be null), starting again from the defaults.
+void load(const char* program_conf, const char* const* environment);
+
+// As hummock_option_get and hummock_option_set.
+int get(const char* name, char* value, size_t room);
+int set(const char* name, const char* value);
+
+// One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
+void print_effective();
+void print_help(int fd);
+
+}  // namespace hummock::options
+
+#endif  // HUMMOCK_BASE_OPTIONS_H
