@@ -1,0 +1,35 @@
+# Compiler flags. Warnings are errors everywhere; the core's own flags stand in hummock_core_flags.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS ON)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+add_compile_options(-Wall -Wextra -Werror)
+
+if(HUMMOCK_SANITIZE)
+  add_compile_options(-fsanitize=${HUMMOCK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HUMMOCK_SANITIZE})
+endif()
+
+# Programs that are about malloc: the compiler must neither remove nor assume anything of a call.
+set(HUMMOCK_NO_BUILTINS
+    -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
+    -fno-builtin-aligned_alloc -fno-builtin-memalign -fno-builtin-posix_memalign -fno-builtin-valloc
+    -fno-builtin-pvalloc -fno-builtin-reallocarray)
+
+add_library(hummock_core_flags INTERFACE)
+target_include_directories(hummock_core_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(hummock_core_flags INTERFACE
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-plt
+  -fvisibility=hidden -fvisibility-inlines-hidden
+  -ftls-model=initial-exec
+  ${HUMMOCK_NO_BUILTINS})

@@ -1,0 +1,34 @@
+# `cmake --install`: libraries, header, pkg-config file and CMake package.
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS hummock_shared hummock_static EXPORT hummockTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/hummock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hummock)
+install(EXPORT hummockTargets NAMESPACE hummock:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/hummockConfig.cmake.in hummockConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(hummockConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/hummockConfig.cmake ${PROJECT_BINARY_DIR}/hummockConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# Relative to the file's own place, so that an installed tree may be moved.
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  set(pc_prefix "\${pcfiledir}/${pc_to_prefix}")
+endif()
+configure_file(cmake/hummock.pc.in hummock.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/hummock.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(page hummock.1 hummock.3 hummock.7)
+  string(REGEX MATCH "[0-9]$" section ${page})
+  if(EXISTS ${PROJECT_SOURCE_DIR}/man/${page})
+    install(FILES man/${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  endif()
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
