@@ -1,0 +1,146 @@
+// The os layer on Linux.
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "os/os.h"
+
+namespace hummock::os {
+namespace {
+
+void* raw_map(void* hint, size_t size, int protection, int flags) {
+  return mmap(hint, size, protection, flags, -1, 0);
+}
+int raw_unmap(void* address, size_t size) {
+  return munmap(address, size);
+}
+int raw_advise(void* address, size_t size, int advice) {
+  return madvise(address, size, advice);
+}
+void* raw_remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
+  return mremap(address, old_size, new_size, flags, target);
+}
+
+// The allocator's own calls must not show in the program's errno.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int saved_;
+};
+
+char* map_at(void* hint, size_t size) {
+  void* p = calls.map(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+}
+
+bool fits(const char* mapped, size_t before, size_t align) {
+  return mapped != nullptr && base::align_up(reinterpret_cast<uintptr_t>(mapped) + before, align) ==
+                                  reinterpret_cast<uintptr_t>(mapped) + before;
+}
+
+// Reserves more than needed and cuts the surplus off: always works where there is room for it.
+char* map_with_surplus(size_t total, size_t align, size_t before) {
+  size_t reserve;
+  if (__builtin_add_overflow(total, align, &reserve)) return nullptr;
+  char* all = map_at(nullptr, reserve);
+  if (all == nullptr) return nullptr;
+  char* start =
+      reinterpret_cast<char*>(base::align_up(reinterpret_cast<uintptr_t>(all) + before, align)) - before;
+  char* end = start + total;
+  if (start > all) calls.unmap(all, static_cast<size_t>(start - all));
+  if (all + reserve > end) calls.unmap(end, static_cast<size_t>(all + reserve - end));
+  return start;
+}
+
+}  // namespace
+
+Calls calls = {raw_map, raw_unmap, raw_advise, raw_remap};
+
+size_t page_size() {
+  static size_t cached;
+  size_t size = __atomic_load_n(&cached, __ATOMIC_RELAXED);  // all writers write the same
+  if (size == 0) {
+    size = getauxval(AT_PAGESZ);
+    if (size == 0) size = 4096;
+    __atomic_store_n(&cached, size, __ATOMIC_RELAXED);
+  }
+  return size;
+}
+
+void* map(size_t size) {
+  KeepErrno keep;
+  return map_at(nullptr, size);
+}
+
+void* map_aligned(size_t size, size_t align, size_t before) {
+  KeepErrno keep;
+  const size_t total = before + size;
+  char* probe = map_at(nullptr, total);
+  if (probe == nullptr) return nullptr;  // there is not even room for the bare size
+  if (fits(probe, before, align)) return probe + before;
+  // The system maps downwards, so the aligned place just below the probe is usually free.
+  const uintptr_t wish = base::align_down(reinterpret_cast<uintptr_t>(probe) + before, align) - before;
+  calls.unmap(probe, total);
+  char* second = map_at(reinterpret_cast<void*>(wish), total);
+  if (fits(second, before, align)) return second + before;
+  if (second != nullptr) calls.unmap(second, total);
+  char* cut = map_with_surplus(total, align, before);
+  return cut == nullptr ? nullptr : cut + before;
+}
+
+bool unmap(void* address, size_t size) {
+  KeepErrno keep;
+  return calls.unmap(address, size) == 0;
+}
+
+bool purge(void* address, size_t size) {
+  KeepErrno keep;
+  return calls.advise(address, size, MADV_DONTNEED) == 0;
+}
+
+bool resize_in_place(void* address, size_t old_size, size_t new_size) {
+  KeepErrno keep;
+  return calls.remap(address, old_size, new_size, 0, nullptr) != MAP_FAILED;
+}
+
+bool move_pages(void* address, size_t size, size_t new_size, void* target) {
+  KeepErrno keep;
+  return calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
+}
+
+uint64_t now_ms() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+size_t resident_bytes() {
+  KeepErrno keep;
+  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[128];
+  const ssize_t length = read(fd, text, sizeof text);
+  close(fd);
+  size_t pages = 0;
+  ssize_t i = 0;
+  while (i < length && text[i] != ' ') ++i;  // the second number is the resident set
+  for (++i; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
+    pages = pages * 10 + static_cast<size_t>(text[i] - '0');
+  }
+  return pages * page_size();
+}
+
+bool is_privileged() {
+  return getauxval(AT_SECURE) != 0;
+}
+
+}  // namespace hummock::os
