@@ -25,11 +25,12 @@ set_target_properties(hummock_shared PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(hummock_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+# No -Bsymbolic: a program may replace single operators, and hummock_is_active asks for the process's malloc.
 # now: lazy binding may itself allocate. nodelete: blocks outlive a dlclose.
 target_link_options(hummock_shared PRIVATE
   -static-libgcc
   -Wl,--version-script=${version_script}
-  -Wl,-Bsymbolic-functions -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,defs -Wl,--as-needed)
+  -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,defs -Wl,--as-needed)
 
 # ---- Static -------------------------------------------------------------------------------------
 
@@ -55,6 +56,7 @@ set_target_properties(hummock_static PROPERTIES
   ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(hummock_static INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# -u: taken into the program even when only libc itself calls malloc.
-target_link_options(hummock_static INTERFACE -Wl,-u,hummock_malloc)
+# -u: taken into the program even when only libc itself calls malloc. __cxa_throw: operator new refers to
+# it weakly, and a fully static program may have no other use of it.
+target_link_options(hummock_static INTERFACE -Wl,-u,hummock_malloc $<$<LINK_LANGUAGE:CXX>:-Wl,-u,__cxa_throw>)
 target_link_libraries(hummock_static INTERFACE Threads::Threads)

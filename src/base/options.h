@@ -22,7 +22,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
 // X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
 // "name=value|name=value": all there is for a choice, extra spellings for numbers and sizes.
 #define HUMMOCK_OPTIONS(X)                                                                                  \
-  X(bool, verbose, boolean, 0, 0, 1, "", start, "say at start what is in effect, and warn of more")         \
+  X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                         \
   X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")     \
   X(bool, checked, boolean, 0, 0, 1, "", start, "find misuse of memory: quarantine, canaries, poison")      \
   X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time,                                             \

@@ -1,0 +1,182 @@
+// hummock.h: the prefixed C interface.
+#include "hummock/hummock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "faces/family.h"
+#include "observe/stats.h"
+
+using namespace hummock;
+
+namespace {
+
+heap::Heap* of(hummock_heap_t* handle) {
+  return reinterpret_cast<heap::Heap*>(handle);
+}
+
+// Copies as much of `full` as the caller, whose header may be older, has room for.
+template <class T>
+void hand_over(T* full, T* out) {
+  const size_t room = out->size < sizeof(T) ? out->size : sizeof(T);
+  full->size = out->size;
+  memcpy(out, full, room);
+}
+
+}  // namespace
+
+// ---- The malloc family --------------------------------------------------------------------------
+
+void* hummock_malloc(size_t size) noexcept {
+  return heap::allocate(size);
+}
+void hummock_free(void* block) noexcept {
+  heap::release(block);
+}
+void* hummock_calloc(size_t count, size_t size) noexcept {
+  return faces::zeroed_array(count, size);
+}
+void* hummock_realloc(void* block, size_t size) noexcept {
+  return faces::resize(block, size);
+}
+
+void* hummock_reallocarray(void* block, size_t count, size_t size) noexcept {
+  return faces::resize_array(block, count, size);
+}
+
+void* hummock_aligned_alloc(size_t alignment, size_t size) noexcept {
+  return faces::c23_aligned(alignment, size);
+}
+
+int hummock_posix_memalign(void** out, size_t alignment, size_t size) noexcept {
+  return faces::posix_aligned(out, alignment, size);
+}
+
+void* hummock_memalign(size_t alignment, size_t size) noexcept {
+  return faces::rounded_aligned(alignment, size);
+}
+
+void* hummock_valloc(size_t size) noexcept {
+  return faces::page_aligned(size);
+}
+void* hummock_pvalloc(size_t size) noexcept {
+  return faces::whole_pages(size);
+}
+void hummock_free_sized(void* block, size_t size) noexcept {
+  faces::release_sized(block, size);
+}
+
+void hummock_free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+  faces::release_aligned_sized(block, alignment, size);
+}
+
+void* hummock_malloc_zero(size_t size) noexcept {
+  return heap::allocate_zeroed(size);
+}
+
+void* hummock_realloc_zero(void* block, size_t size) noexcept {
+  if (block == nullptr) return heap::allocate_zeroed(size);
+  if (size != 0) return heap::reallocate_zeroed(block, size);
+  heap::release(block);
+  return nullptr;
+}
+
+size_t hummock_usable_size(const void* block) noexcept {
+  return faces::usable_size(block);
+}
+size_t hummock_good_size(size_t size) noexcept {
+  return heap::good_size(size);
+}
+int hummock_trim(size_t keep) noexcept {
+  return heap::trim(keep) ? 1 : 0;
+}
+
+// ---- First-class heaps --------------------------------------------------------------------------
+
+hummock_heap_t* hummock_heap_create() noexcept {
+  return reinterpret_cast<hummock_heap_t*>(heap::user_create());
+}
+
+void* hummock_heap_malloc(hummock_heap_t* heap, size_t size) noexcept {
+  return heap == nullptr ? heap::allocate(size) : heap::user_allocate(of(heap), size);
+}
+
+void* hummock_heap_calloc(hummock_heap_t* heap, size_t count, size_t size) noexcept {
+  if (heap == nullptr) return faces::zeroed_array(count, size);
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return faces::fail(ENOMEM);
+  return heap::user_allocate_zeroed(of(heap), bytes);
+}
+
+void* hummock_heap_realloc(hummock_heap_t* heap, void* block, size_t size) noexcept {
+  if (heap == nullptr) return faces::resize(block, size);
+  if (block == nullptr) return heap::user_allocate(of(heap), size);
+  if (size != 0) return heap::user_reallocate(of(heap), block, size);
+  heap::user_release(of(heap), block);
+  return nullptr;
+}
+
+void* hummock_heap_memalign(hummock_heap_t* heap, size_t alignment, size_t size) noexcept {
+  if (heap == nullptr) return faces::rounded_aligned(alignment, size);
+  const size_t power = faces::round_up_to_power(alignment);
+  if (power == 0) return faces::fail(EINVAL);
+  if (size > size_t{PTRDIFF_MAX} || power > size_t{PTRDIFF_MAX} - size) return faces::fail(ENOMEM);
+  return heap::user_allocate_aligned(of(heap), power, size);
+}
+
+void hummock_heap_free(hummock_heap_t* heap, void* block) noexcept {
+  if (block == nullptr) return;
+  if (heap == nullptr) return heap::release(block);
+  heap::user_release(of(heap), block);
+}
+
+void hummock_heap_destroy(hummock_heap_t* heap) noexcept {
+  if (heap != nullptr) heap::user_destroy(of(heap));
+}
+
+int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t* out) noexcept {
+  if (heap == nullptr || out == nullptr || out->size < 2 * sizeof(size_t)) return EINVAL;
+  hummock_heap_stats_t full = {};
+  full.size = sizeof(full);
+  heap::user_stats(of(heap), &full);
+  hand_over(&full, out);
+  return 0;
+}
+
+// ---- Statistics and the library itself ----------------------------------------------------------
+
+int hummock_stats(hummock_stats_t* out) noexcept {
+  if (out == nullptr || out->size < 2 * sizeof(size_t)) return EINVAL;
+  hummock_stats_t full = {};
+  full.size = sizeof(full);
+  observe::collect(&full);
+  hand_over(&full, out);
+  return 0;
+}
+
+// Asks rather than compares addresses: those of functions differ between a program that is not
+// position-independent and the libraries it uses.
+int hummock_is_active() noexcept {
+  void* block = malloc(1);
+  const bool ours = block != nullptr && heap::owns(block);
+  free(block);
+  return ours ? 1 : 0;
+}
+
+#define HUMMOCK_TEXT_OF(x) #x
+#define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
+
+const char* hummock_version() noexcept {
+  return HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(
+      HUMMOCK_VERSION_PATCH);
+}
+
+int hummock_option_get(const char* name, char* value, size_t room) noexcept {
+  return options::get(name, value, room);
+}
+
+int hummock_option_set(const char* name, const char* value) noexcept {
+  return options::set(name, value);
+}

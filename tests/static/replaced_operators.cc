@@ -1,0 +1,1 @@
+#include "../preload/replaced_operators.cc"
