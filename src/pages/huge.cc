@@ -1,0 +1,145 @@
+// Blocks above 16 MiB (or aligned to more): a mapping each, whose 512 headers stand just before the
+// block. Only the first header is used; the others read zero, so an inner address finds kind free.
+#include "base/options.h"
+#include "os/os.h"
+#include "pages/metadata.h"
+#include "pages/pages.h"
+#include "pages/region.h"
+
+namespace hummock::pages {
+namespace {
+
+constexpr size_t kHeaders = kSlotSize;
+
+using HugeList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
+
+os::Lock lock;
+HugeList all;         // guarded by lock
+size_t total_blocks;  // guarded by lock
+size_t total_bytes;   // guarded by lock
+
+void account(ptrdiff_t blocks, ptrdiff_t bytes) {
+  total_blocks += static_cast<size_t>(blocks);
+  total_bytes += static_cast<size_t>(bytes);
+}
+
+SlabHeader* headers_of(char* start) {
+  return reinterpret_cast<SlabHeader*>(start - kHeaders);
+}
+
+void link(SlabHeader* header) {
+  os::LockGuard guard(lock);
+  all.push_front(header);
+  account(1, static_cast<ptrdiff_t>(header->bytes));
+}
+
+void unlink(SlabHeader* header) {
+  os::LockGuard guard(lock);
+  all.remove(header);
+  account(-1, -static_cast<ptrdiff_t>(header->bytes));
+}
+
+// Unmapping can fail where the map count is exhausted: then at least the memory goes back.
+void unmap_or_purge(void* address, size_t size) {
+  if (!os::unmap(address, size)) os::purge(address, size);
+}
+
+// The entry names one mapping; its address space is free again only after it is out of the map.
+char* map_huge(size_t bytes, size_t align) {
+  char* start = static_cast<char*>(os::map_aligned(bytes, align > kRegionSize ? align : kRegionSize, kHeaders));
+  if (start == nullptr) return nullptr;
+  if (enter_region(start, headers_of(start))) return start;
+  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+  return nullptr;
+}
+
+}  // namespace
+
+SlabHeader* allocate_huge(size_t size, size_t align) {
+  size_t bytes;
+  if (__builtin_add_overflow(size, os::page_size() - 1, &bytes)) return nullptr;
+  bytes = base::align_down(bytes, os::page_size());
+  char* start = map_huge(bytes, align);
+  if (start == nullptr) return nullptr;
+  SlabHeader* header = headers_of(start);
+  header->start = start;
+  header->bytes = bytes;
+  header->kind = Kind::huge;
+  link(header);
+  return header;
+}
+
+void release_huge(SlabHeader* header) {
+  char* start = header->start;
+  const size_t bytes = header->bytes;
+  unlink(header);
+  header->kind = Kind::free;
+  remove_region(start);
+  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+}
+
+SlabHeader* resize_huge(SlabHeader* header, size_t size) {
+  size_t bytes;
+  if (__builtin_add_overflow(size, os::page_size() - 1, &bytes)) return nullptr;
+  bytes = base::align_down(bytes, os::page_size());
+  if (bytes == header->bytes) return header;
+  char* start = header->start;
+  if (bytes < header->bytes) {
+    unmap_or_purge(start + bytes, header->bytes - bytes);
+  } else if (!os::resize_in_place(start, header->bytes, bytes)) {
+    char* fresh = map_huge(bytes, kRegionSize);
+    if (fresh == nullptr) return nullptr;
+    if (!os::move_pages(start, header->bytes, bytes, fresh)) {
+      remove_region(fresh);
+      unmap_or_purge(fresh - kHeaders, kHeaders + bytes);
+      return nullptr;
+    }
+    unlink(header);
+    SlabHeader* moved = headers_of(fresh);
+    moved->kind = Kind::huge;
+    moved->home = header->home;
+    moved->start = fresh;
+    moved->bytes = bytes;
+    remove_region(start);
+    unmap_or_purge(header, kHeaders);
+    link(moved);
+    return moved;
+  }
+  os::LockGuard guard(lock);
+  account(0, static_cast<ptrdiff_t>(bytes) - static_cast<ptrdiff_t>(header->bytes));
+  header->bytes = bytes;
+  return header;
+}
+
+void huge_totals(Totals* out) {
+  os::LockGuard guard(lock);
+  out->huge_blocks = total_blocks;
+  out->huge_bytes = total_bytes;
+  out->mapped += total_bytes;
+}
+
+void visit_huge(void (*visit)(const SlabHeader*, void*), void* context) {
+  os::LockGuard guard(lock);
+  for (SlabHeader* header = all.front(); header != nullptr; header = header->next) visit(header, context);
+}
+
+SlabHeader* enclosing_huge(const void* p) {
+  os::LockGuard guard(lock);
+  const char* inside = static_cast<const char*>(p);
+  for (SlabHeader* header = all.front(); header != nullptr; header = header->next) {
+    if (inside >= header->start - kHeaders && inside < header->start + header->bytes) return header;
+  }
+  return nullptr;
+}
+
+void huge_lock() {
+  lock.lock();
+}
+void huge_unlock() {
+  lock.unlock();
+}
+void huge_reset() {
+  lock.reset();
+}
+
+}  // namespace hummock::pages

@@ -1,0 +1,21 @@
+// Memory for the allocator's own records. It is never given back, so a pointer to a record is good for
+// ever. Zeroed.
+#ifndef HUMMOCK_PAGES_METADATA_H
+#define HUMMOCK_PAGES_METADATA_H
+
+#include <stddef.h>
+
+namespace hummock::pages {
+
+// Null when the system has no memory. 64-byte aligned. Thread-safe.
+void* new_record(size_t size);
+
+size_t metadata_bytes();
+
+void metadata_lock();
+void metadata_unlock();
+void metadata_reset();
+
+}  // namespace hummock::pages
+
+#endif  // HUMMOCK_PAGES_METADATA_H

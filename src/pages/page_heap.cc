@@ -1,0 +1,310 @@
+// The page heap: spans of up to 16 MiB from regions, huge-page aware: a span comes from the huge page
+// with the shortest free run that is long enough, so whole huge pages stay free and can go back.
+#include "os/os.h"
+#include "pages/metadata.h"
+#include "pages/pages.h"
+#include "pages/region.h"
+
+namespace hummock::pages {
+
+os::Lock page_lock;
+Region* regions;
+PurgeQueue purge_queue;
+size_t used_slots;
+size_t peak_slots;
+size_t mapped_bytes;
+uint32_t dirty_slots;
+
+namespace {
+
+using FreeList = base::List<HugePage, &HugePage::next, &HugePage::prev>;
+
+FreeList free_lists[kSlotsPerHugePage + 1];  // by longest free run; 0 unused
+uint64_t nonempty;                           // bit i: free_lists[i] has a member
+
+void list(HugePage* page) {
+  page->run = static_cast<uint8_t>(base::longest_run(~page->used));
+  const uint32_t bit = 1u << page->number;
+  page->region->whole_free = (page->region->whole_free & ~bit) | (page->used == 0 ? bit : 0);
+  if (page->run == 0) return;
+  if (page->purgeable() != 0) {
+    free_lists[page->run].push_front(page);  // memory that is there already is used first
+  } else {
+    free_lists[page->run].push_back(page);
+  }
+  nonempty |= uint64_t{1} << page->run;
+}
+
+void count_used(ptrdiff_t slots) {
+  used_slots += static_cast<size_t>(slots);
+  const size_t now = used_slots + dirty_slots;
+  if (now > peak_slots) peak_slots = now;
+}
+
+// Marks slots used or free; `mask` lies in one huge page.
+void take(HugePage* page, uint32_t mask) {
+  unlist(page);
+  const int reused = __builtin_popcount(page->dirty & mask);
+  __atomic_fetch_sub(&dirty_slots, static_cast<uint32_t>(reused), __ATOMIC_RELAXED);
+  page->used |= mask;
+  page->dirty |= mask;
+  count_used(__builtin_popcount(mask));
+  refile(page);
+}
+
+void give(HugePage* page, uint32_t mask) {
+  unlist(page);
+  const int slots = __builtin_popcount(mask);
+  page->used &= ~mask;
+  __atomic_fetch_add(&dirty_slots, static_cast<uint32_t>(slots), __ATOMIC_RELAXED);
+  count_used(-slots);
+  refile(page);
+}
+
+// The part of slots [first, first + slots) of the region that lies in huge page `number`.
+uint32_t part_mask(unsigned number, unsigned first, unsigned slots) {
+  const unsigned begin = number * kSlotsPerHugePage;
+  const unsigned from = first > begin ? first - begin : 0;
+  const unsigned end = first + slots - begin;
+  const unsigned to = end < kSlotsPerHugePage ? end : kSlotsPerHugePage;
+  return base::low_mask(to) & ~base::low_mask(from);
+}
+
+// Calls change(page, mask) for each huge page that the slots touch.
+template <class Change>
+void for_parts(Region* region, unsigned first, unsigned slots, Change change) {
+  const unsigned last = (first + slots - 1) / kSlotsPerHugePage;
+  for (unsigned n = first / kSlotsPerHugePage; n <= last; ++n) {
+    change(&region->page[n], part_mask(n, first, slots));
+  }
+}
+
+Span make_span(Region* region, unsigned first, unsigned slots) {
+  bool zeroed = true;
+  for_parts(region, first, slots, [&](HugePage* page, uint32_t mask) {
+    zeroed = zeroed && (page->dirty & mask) == 0;
+    take(page, mask);
+  });
+  SlabHeader* header = region->header(first);
+  header->start = region->base + first * kSlotSize;
+  header->slots = static_cast<uint16_t>(slots);
+  header->bytes = slots * kSlotSize;
+  return {header, zeroed};
+}
+
+constexpr uint32_t aligned_positions(unsigned align) {
+  uint32_t mask = 0;
+  for (unsigned i = 0; i < kSlotsPerHugePage; i += align) mask |= 1u << i;
+  return mask;
+}
+
+// First slot of a free run in one huge page, preferring slots with memory; -1 if none is aligned so.
+int find_in_page(const HugePage* page, unsigned slots, unsigned align) {
+  const uint32_t aligned = aligned_positions(align);
+  const uint32_t warm = base::runs_of(page->purgeable(), slots) & aligned;
+  if (warm != 0) return __builtin_ctz(warm);
+  const uint32_t any = base::runs_of(~page->used, slots) & aligned;
+  return any != 0 ? __builtin_ctz(any) : -1;
+}
+
+Span take_from_list(unsigned least_run, unsigned slots, unsigned align) {
+  const uint64_t lists = nonempty >> least_run;
+  if (lists == 0) return {nullptr, false};
+  const HugePage* page = free_lists[least_run + static_cast<unsigned>(__builtin_ctzll(lists))].front();
+  const int at = find_in_page(page, slots, align);
+  if (at < 0) return {nullptr, false};
+  return make_span(page->region, page->number * kSlotsPerHugePage + static_cast<unsigned>(at), slots);
+}
+
+Span take_in_page(unsigned slots, unsigned align) {
+  // With alignment the shortest run may have no aligned place; a run of slots + align - 1 always has.
+  const unsigned sure = slots + align - 1 < kSlotsPerHugePage ? slots + align - 1 : kSlotsPerHugePage;
+  const Span span = take_from_list(slots, slots, align);
+  return span.header != nullptr || sure == slots ? span : take_from_list(sure, slots, align);
+}
+
+// Above 2 MiB: whole huge pages in a row, the last perhaps in part. One step a region, and there are
+// few: each holds at least one such block or the search would have ended there.
+Span take_row(unsigned slots, unsigned align) {
+  const unsigned row = static_cast<unsigned>(base::divide_up(slots, kSlotsPerHugePage));
+  const unsigned step = align > kSlotsPerHugePage ? align / kSlotsPerHugePage : 1;
+  for (Region* region = regions; region != nullptr; region = region->next) {
+    uint32_t places = base::runs_of(region->whole_free, row);
+    if (step > 1) places &= aligned_positions(step);
+    if (places != 0) {
+      return make_span(region, static_cast<unsigned>(__builtin_ctz(places)) * kSlotsPerHugePage, slots);
+    }
+  }
+  return {nullptr, false};
+}
+
+Span take_span(unsigned slots, unsigned align) {
+  if (slots <= kSlotsPerHugePage && align <= kSlotsPerHugePage) return take_in_page(slots, align);
+  return take_row(slots, align);
+}
+
+// Called with page_lock held; new address space joins the lists.
+void add_region(char* base, size_t size, Region* region) {
+  region->base = base;
+  region->huge_pages = static_cast<unsigned>(size / (kSlotSize * kSlotsPerHugePage));
+  mapped_bytes += size;
+  for (unsigned i = 0; i < region->huge_pages; ++i) {
+    HugePage* page = &region->page[i];
+    page->region = region;
+    page->number = static_cast<uint8_t>(i);
+    if (i == 0) page->used = page->dirty = 1;  // the headers
+    list(page);
+  }
+  region->header(0)->remote = reinterpret_cast<uintptr_t>(region);
+  region->next = regions;
+  __atomic_store_n(&regions, region, __ATOMIC_RELEASE);  // pairs with the acquire of visit_headers
+}
+
+// More address space, with no lock held during the system call. False when there is none; a smaller
+// region is tried where limits are tight.
+bool grow(unsigned slots) {
+  const size_t need = (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 1)) *
+                      kSlotsPerHugePage * kSlotSize;
+  Region* region = static_cast<Region*>(new_record(sizeof(Region)));
+  if (region == nullptr) return false;
+  for (size_t size = kRegionSize; size >= need; size /= 2) {
+    char* base = static_cast<char*>(os::map_aligned(size, kRegionSize, 0));
+    if (base == nullptr) continue;
+    if (!enter_region(base, reinterpret_cast<SlabHeader*>(base))) {
+      os::unmap(base, size);  // its entry is taken by a region 2 TiB away
+      return false;
+    }
+    os::LockGuard guard(page_lock);
+    add_region(base, size, region);
+    return true;
+  }
+  return false;
+}
+
+// The region's record, kept in the header of the slot that holds the headers.
+Region* region_of(SlabHeader* header) {
+  const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);
+  return reinterpret_cast<Region*>(reinterpret_cast<SlabHeader*>(base)->remote);
+}
+
+unsigned slot_of(const SlabHeader* header) {
+  return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
+}
+
+}  // namespace
+
+void unlist(HugePage* page) {
+  if (page->run == 0) return;
+  free_lists[page->run].remove(page);
+  if (free_lists[page->run].empty()) nonempty &= ~(uint64_t{1} << page->run);
+}
+
+void refile(HugePage* page) {
+  list(page);
+  const bool due = page->purgeable() != 0;
+  if (due == page->queued) return;
+  page->queued = due;
+  if (due) {
+    page->since = os::now_ms();
+    purge_queue.push_back(page);
+  } else {
+    purge_queue.remove(page);
+  }
+}
+
+Span allocate_span(unsigned slots, unsigned align_slots) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    {
+      os::LockGuard guard(page_lock);
+      const Span span = take_span(slots, align_slots);
+      if (span.header != nullptr) return span;
+    }
+    // A region that another thread used up meanwhile, or a small one without the alignment: once more.
+    if (!grow(slots + align_slots - 1)) break;
+  }
+  return {nullptr, false};
+}
+
+void release_span(SlabHeader* header) {
+  __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
+  header->kind = Kind::free;
+  {
+    os::LockGuard guard(page_lock);
+    for_parts(region_of(header), slot_of(header), header->slots, give);
+  }
+  if (dirty_over_budget()) tick();
+}
+
+void shrink_span(SlabHeader* header, unsigned slots) {
+  os::LockGuard guard(page_lock);
+  for_parts(region_of(header), slot_of(header) + slots, header->slots - slots, give);
+  header->slots = static_cast<uint16_t>(slots);
+  header->bytes = slots * kSlotSize;
+}
+
+bool grow_span(SlabHeader* header, unsigned slots) {
+  os::LockGuard guard(page_lock);
+  Region* region = region_of(header);
+  const unsigned end = slot_of(header) + header->slots;
+  const unsigned more = slots - header->slots;
+  if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
+  bool free = true;
+  for_parts(region, end, more, [&](HugePage* page, uint32_t mask) { free = free && (page->used & mask) == 0; });
+  if (!free) return false;
+  for_parts(region, end, more, take);
+  header->slots = static_cast<uint16_t>(slots);
+  header->bytes = slots * kSlotSize;
+  return true;
+}
+
+Totals totals() {
+  os::LockGuard guard(page_lock);
+  Totals sum = {};
+  sum.mapped = mapped_bytes;
+  sum.used = used_slots * kSlotSize;
+  sum.dirty = dirty_slots * kSlotSize;
+  sum.peak = peak_slots * kSlotSize;
+  sum.purged = purged_slots * kSlotSize;
+  huge_totals(&sum);
+  return sum;
+}
+
+void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
+  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr; region = region->next) {
+    for (unsigned slot = 1; slot < region->huge_pages * kSlotsPerHugePage; ++slot) {
+      visit(region->header(slot), context);
+    }
+  }
+  visit_huge(visit, context);
+}
+
+SlabHeader* enclosing_span(const void* p) {
+  SlabHeader* header = find_header(p);
+  if (header == nullptr || header->kind == Kind::huge) return enclosing_huge(p);
+  if (slot_of(header) == 0) return nullptr;
+  for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
+    if (header->kind == Kind::large) return header->slots >= slots ? header : nullptr;
+    if (header->kind != Kind::free) return nullptr;
+  }
+  return nullptr;
+}
+
+void lock_all() {
+  huge_lock();
+  page_lock.lock();
+  metadata_lock();
+}
+
+void unlock_all() {
+  metadata_unlock();
+  page_lock.unlock();
+  huge_unlock();
+}
+
+void reset_all() {
+  metadata_reset();
+  page_lock.reset();
+  huge_reset();
+}
+
+}  // namespace hummock::pages

@@ -1,0 +1,71 @@
+// Spans: runs of 64 KiB slots of regions, and mappings of their own above 16 MiB.
+#ifndef HUMMOCK_PAGES_PAGES_H
+#define HUMMOCK_PAGES_PAGES_H
+
+#include "pages/region_map.h"
+
+namespace hummock::pages {
+
+inline constexpr unsigned kSlotsPerHugePage = 32;
+inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
+inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
+
+struct Span {
+  SlabHeader* header;  // null: no memory
+  bool zeroed;         // all of it reads zero
+};
+
+// `slots` 1…256 adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256). The
+// header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the address
+// space must grow. Thread-safe.
+Span allocate_span(unsigned slots, unsigned align_slots = 1);
+
+// Takes back what allocate_span gave.
+void release_span(SlabHeader* header);
+
+// Makes a span shorter or longer where it stands. grow is false when the slots behind it are not free.
+void shrink_span(SlabHeader* header, unsigned slots);
+bool grow_span(SlabHeader* header, unsigned slots);
+
+// A mapping of its own: zeroed, at least `size` bytes at a multiple of `align` (and of 32 MiB). Null
+// header when the system has no room.
+SlabHeader* allocate_huge(size_t size, size_t align);
+void release_huge(SlabHeader* header);
+// The header of the block with its new size, moved if need be; null when the system refused, and the
+// block is as it was.
+SlabHeader* resize_huge(SlabHeader* header, size_t size);
+
+// ---- Giving memory back -------------------------------------------------------------------------
+
+// True when free memory waits to be given back: slow paths then call tick().
+extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind them
+inline bool purge_pending() {
+  return __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED) != 0;
+}
+// Gives back what has been free for long enough, or is beyond the budget. Cheap when nothing is due.
+void tick();
+// Gives back all but `keep` bytes. True when something was.
+bool purge_all(size_t keep);
+
+// ---- Figures ------------------------------------------------------------------------------------
+
+struct Totals {
+  size_t mapped, used, dirty, purged, peak, huge_blocks, huge_bytes;
+};
+Totals totals();
+
+// Calls visit(header, context) for each header of each region and each huge block. Takes the lock only
+// to read the list of regions; the headers are read as they are.
+void visit_headers(void (*visit)(const SlabHeader*, void*), void* context);
+
+// The span (large block) in whose inside `p` lies, or null: for messages about wrong pointers.
+SlabHeader* enclosing_span(const void* p);
+
+// For fork: all locks of this layer.
+void lock_all();
+void unlock_all();
+void reset_all();
+
+}  // namespace hummock::pages
+
+#endif  // HUMMOCK_PAGES_PAGES_H

@@ -1,0 +1,105 @@
+// Giving free memory back: what has been free for half the decay time or longer goes on a tick, so that
+// all is gone after the decay time; what exceeds the budget goes at once, oldest first.
+//
+// The system call is made without the lock: the slots are marked used meanwhile, so nobody takes them.
+#include "base/options.h"
+#include "os/os.h"
+#include "pages/pages.h"
+#include "pages/region.h"
+
+namespace hummock::pages {
+
+size_t purged_slots;
+
+namespace {
+
+constexpr uint64_t kTickMs = 10;          // ticks closer together than this do nothing
+constexpr size_t kLeastBudget = 64 << 20;
+constexpr uint64_t kForEver = ~uint64_t{0};
+
+uint64_t last_tick;      // ms; atomic, relaxed: two threads ticking at once is harmless
+uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
+
+size_t budget_slots() {
+  const size_t limit = options::values.dirty_max;
+  if (limit != 0) return limit / kSlotSize;
+  const size_t share = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) / 4;
+  const size_t least = kLeastBudget / kSlotSize;
+  return share > least ? share : least;
+}
+
+// Purges the runs of `mask`; the bits of what the system refused.
+uint32_t purge_runs(const HugePage* page, uint32_t mask) {
+  char* base = page->region->base + page->number * (kSlotsPerHugePage * kSlotSize);
+  uint32_t failed = 0;
+  while (mask != 0) {
+    const unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
+    const uint32_t from = ~(mask >> first);
+    const unsigned length = from == 0 ? kSlotsPerHugePage : static_cast<unsigned>(__builtin_ctz(from));
+    const uint32_t run = base::low_mask(length) << first;
+    if (!os::purge(base + first * kSlotSize, length * kSlotSize)) failed |= run;
+    mask &= ~run;
+  }
+  return failed;
+}
+
+// Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
+// meanwhile. False when the system refused.
+bool purge_page(HugePage* page) {
+  const uint32_t mask = page->purgeable();
+  const uint32_t slots = static_cast<uint32_t>(__builtin_popcount(mask));
+  unlist(page);
+  page->used |= mask;  // nobody takes, nobody purges
+  __atomic_fetch_sub(&dirty_slots, slots, __ATOMIC_RELAXED);
+  refile(page);
+  page_lock.unlock();
+  const uint32_t failed = purge_runs(page, mask);
+  page_lock.lock();
+  const uint32_t kept = static_cast<uint32_t>(__builtin_popcount(failed));
+  unlist(page);
+  page->used &= ~mask;
+  page->dirty &= ~(mask & ~failed);
+  __atomic_fetch_add(&dirty_slots, kept, __ATOMIC_RELAXED);
+  purged_slots += slots - kept;
+  refile(page);
+  return failed == 0;
+}
+
+// Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
+bool purge_while(uint64_t before, size_t keep, uint64_t now) {
+  bool any = false;
+  os::LockGuard guard(page_lock);
+  if (now < refused_until) return false;
+  while (HugePage* page = purge_queue.front()) {
+    if (page->since > before && dirty_slots <= keep) break;
+    if (!purge_page(page)) {
+      refused_until = now + 100;
+      break;
+    }
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+bool dirty_over_budget() {
+  return __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED) > budget_slots() || options::values.decay_ms == 0;
+}
+
+void tick() {
+  const uint64_t now = os::now_ms();
+  const int64_t decay = options::values.decay_ms;
+  if (decay < 0) return;
+  const bool over = dirty_over_budget();
+  if (!over && now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) < kTickMs) return;
+  __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
+  const uint64_t half = static_cast<uint64_t>(decay) / 2;
+  purge_while(now > half ? now - half : 0, budget_slots(), now);
+}
+
+bool purge_all(size_t keep) {
+  return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms() + 1000);
+}
+
+}  // namespace hummock::pages

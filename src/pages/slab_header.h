@@ -1,0 +1,73 @@
+// The header of one 64 KiB slot: what stands there, and who may touch it. Headers are never unmapped
+// while their region is, and regions are never unmapped: a stale read finds a header, not a hole.
+#ifndef HUMMOCK_PAGES_SLAB_HEADER_H
+#define HUMMOCK_PAGES_SLAB_HEADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace hummock {
+
+namespace heap {
+struct Heap;
+}
+
+inline constexpr size_t kSlotShift = 16;
+inline constexpr size_t kSlotSize = size_t{1} << kSlotShift;
+inline constexpr size_t kRegionShift = 25;
+inline constexpr size_t kRegionSize = size_t{1} << kRegionShift;
+inline constexpr unsigned kSlotsPerRegion = kRegionSize / kSlotSize;
+
+enum class Kind : uint8_t {
+  free,      // nothing, or the inside of a large block
+  slab,      // blocks of one class, owned by a thread heap or shared
+  own_slab,  // the same, of a first-class heap: all access under that heap's lock
+  interior,  // a later slot of a slab; `back` slots before it is the slab's header
+  large,     // one block of whole slots
+  huge,      // one block with a mapping of its own
+};
+
+struct SlabHeader {
+  // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
+  uintptr_t owner;     // the heap that frees here by the fast path; kNobody, kShared. Atomic, relaxed
+                       // on the fast path: only a heap itself stores or removes its own address.
+  void* free;          // blocks freed and not yet taken, linked through their first word
+  uintptr_t sum;       // sum of the addresses in `free`: finds what was not a block
+  uint32_t countdown;  // frees until something must be done; blocks in use = countdown + rest
+  uint32_t rest;       // full slab: in use - 1 (so that the first free is noticed); else 0
+  SlabHeader* next;    // list of the heap, or of the shard
+  SlabHeader* prev;
+  uint16_t carved;    // blocks ever cut from the slab since it was taken; ≤ capacity
+  uint16_t capacity;  // blocks it has room for
+  Kind kind;
+  uint8_t size_class;
+  uint8_t back;      // interior: slots back to the slab's header
+  bool home_frees;   // its own thread freed here after it was full: keep it when full again
+  // ---- The line of everybody else.
+  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
+  SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
+  heap::Heap* home;             // slab: the heap that last owned it (a hint); own_slab, large: its heap
+  char* start;                  // first byte of the first block
+  size_t bytes;                 // large, huge: room of the block
+  uint32_t shared_live;         // shared: blocks in use when it was given away
+  uint32_t notify;              // remote frees that make it worth somebody's attention
+  uint16_t slots;               // slots of the span
+  bool listed;                  // shared: stands in its shard's list. Guarded by the shard.
+  bool full;                    // owned: stands in the heap's list of full slabs
+
+  uint32_t used() const { return countdown + rest; }
+};
+static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
+static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
+
+// Values of `owner` that are no heap.
+inline constexpr uintptr_t kNobody = 0;
+inline constexpr uintptr_t kShared = 1;
+
+inline uintptr_t owner_of(const SlabHeader* slab) {
+  return __atomic_load_n(&slab->owner, __ATOMIC_RELAXED);
+}
+
+}  // namespace hummock
+
+#endif  // HUMMOCK_PAGES_SLAB_HEADER_H

@@ -1,0 +1,54 @@
+// What is wrong with a slab: walked with a bitmap, only when a check has failed already.
+#include "base/message.h"
+#include "slab/slab.h"
+
+namespace hummock::slab {
+namespace {
+
+struct Seen {
+  uint64_t bits[4096 / 64] = {};
+  bool again(size_t index) {
+    const uint64_t bit = uint64_t{1} << (index % 64);
+    const bool was = (bits[index / 64] & bit) != 0;
+    bits[index / 64] |= bit;
+    return was;
+  }
+};
+
+bool is_block(const SlabHeader* slab, const void* p) {
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
+  const SizeClass& row = row_of(slab);
+  return offset < slab->slots * kSlotSize && block_index(row, offset) < slab->carved &&
+         offset % row.block_size == 0;
+}
+
+}  // namespace
+
+void double_free(const void* block) {
+  base::die(base::Line() << "free(" << block << "): double free: the block is free already");
+}
+
+void corrupted(const SlabHeader* slab, const char* what) {
+  base::Line line;
+  line << "heap corruption in a slab of " << row_of(slab).block_size << "-byte blocks at "
+       << static_cast<const void*>(slab->start) << ": " << what;
+  Seen seen;
+  const void* from = nullptr;
+  for (void* block = slab->free; block != nullptr; block = link_of(block)) {
+    if (!is_block(slab, block)) {
+      line << " (" << static_cast<const void*>(block) << " is not a block";
+      if (from != nullptr) line << ", found in the freed block " << from;
+      line << ")";
+      break;
+    }
+    const size_t offset = static_cast<size_t>(static_cast<char*>(block) - slab->start);
+    if (seen.again(offset / row_of(slab).block_size)) {
+      line << " (double free of " << static_cast<const void*>(block) << ")";
+      break;
+    }
+    from = block;
+  }
+  base::die(line);
+}
+
+}  // namespace hummock::slab

@@ -1,0 +1,85 @@
+// Size classes: one table, made at compile time, that everything about classes comes from.
+#ifndef HUMMOCK_SLAB_SIZE_CLASS_H
+#define HUMMOCK_SLAB_SIZE_CLASS_H
+
+#include "base/bits.h"
+#include "pages/slab_header.h"
+
+namespace hummock::slab {
+
+inline constexpr size_t kStep = 16;             // classes 1…16: 16, 32, …, 256
+inline constexpr size_t kMaxStepped = 256;
+inline constexpr unsigned kPerDoubling = 8;     // then 8 a doubling: at most 12.5 % over
+inline constexpr size_t kMaxSmall = 64 << 10;
+inline constexpr unsigned kClasses = 1 + 16 + 8 * kPerDoubling;  // class 0 is no class: size 0's empty bin
+
+struct SizeClass {
+  uint32_t block_size;
+  uint16_t slots;       // of its slabs
+  uint16_t capacity;    // blocks of a slab
+  uint64_t reciprocal;  // ceil(2^40 / block_size)
+};
+
+// The class of a size 0…kMaxSmall.
+constexpr unsigned class_of(size_t size) {
+  if (size <= kMaxStepped) return static_cast<unsigned>((size + kStep - 1) / kStep);
+  const size_t last = size - 1;
+  const unsigned top = base::log2_floor(last);  // 8 for 257…512
+  return 17 + (top - 8) * kPerDoubling + static_cast<unsigned>((last >> (top - 3)) & (kPerDoubling - 1));
+}
+
+constexpr size_t size_of(unsigned size_class) {
+  if (size_class <= 16) return size_class * kStep;
+  const unsigned doubling = (size_class - 17) / kPerDoubling;
+  const unsigned step = (size_class - 17) % kPerDoubling;
+  return (size_t{256} << doubling) + (size_t{32} << doubling) * (step + 1);
+}
+
+// Blocks above 8 KiB share slots: the span of up to 8 slots, of at least 4 blocks, that wastes least.
+constexpr unsigned slots_for(size_t block) {
+  if (block <= kSlotSize / 8) return 1;
+  unsigned best = 0;
+  size_t best_waste = 0;
+  for (unsigned slots = 1; slots <= 8; ++slots) {
+    const size_t bytes = slots * kSlotSize;
+    if (bytes / block < 4) continue;
+    const size_t waste = (bytes % block) * 1000 / bytes;
+    if (best == 0 || waste < best_waste) {
+      best = slots;
+      best_waste = waste;
+    }
+  }
+  return best;
+}
+
+struct ClassTable {
+  SizeClass row[kClasses];
+};
+
+constexpr ClassTable make_table() {
+  ClassTable table = {};
+  for (unsigned c = 1; c < kClasses; ++c) {
+    const size_t block = size_of(c);
+    const unsigned slots = slots_for(block);
+    table.row[c] = {static_cast<uint32_t>(block), static_cast<uint16_t>(slots),
+                    static_cast<uint16_t>(slots * kSlotSize / block), ((uint64_t{1} << 40) + block - 1) / block};
+  }
+  return table;
+}
+
+inline constexpr ClassTable kTable = make_table();
+static_assert(size_of(kClasses - 1) == kMaxSmall && class_of(kMaxSmall) == kClasses - 1);
+static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
+
+inline const SizeClass& row_of(const SlabHeader* slab) {
+  return kTable.row[slab->size_class];
+}
+
+// Number of the block at `offset` from the slab's start; exact for offsets below 512 KiB.
+inline size_t block_index(const SizeClass& row, size_t offset) {
+  return static_cast<size_t>((offset * row.reciprocal) >> 40);
+}
+
+}  // namespace hummock::slab
+
+#endif  // HUMMOCK_SLAB_SIZE_CLASS_H

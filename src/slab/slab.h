@@ -1,0 +1,61 @@
+// One slab: carving, its free list, draining what others freed, and the checks that find misuse.
+// All functions but push_remote need the slab to be the caller's (owned, or shared under its shard).
+#ifndef HUMMOCK_SLAB_SLAB_H
+#define HUMMOCK_SLAB_SLAB_H
+
+#include "pages/pages.h"
+#include "slab/remote.h"
+#include "slab/size_class.h"
+
+namespace hummock::slab {
+
+inline void*& link_of(void* block) {
+  return *static_cast<void**>(block);
+}
+
+// Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
+SlabHeader* create(unsigned size_class, Kind kind);
+
+// Gives the slots back. Every block is free.
+void destroy(SlabHeader* slab);
+
+// Some free blocks, linked, that count as in use from now on; null when the slab is full. Order: what
+// the owner freed, what others freed, then memory never used. O(blocks returned).
+void* take_blocks(SlabHeader* slab);
+
+// Joins the blocks of a remote word to the slab's free list, without the fast path's countdown: the
+// caller sees to the transitions. Returns their number.
+uint32_t drain(SlabHeader* slab, uint64_t word);
+
+// Takes what others freed: the remote word with its flags left.
+inline uint64_t take_remote(SlabHeader* slab) {
+  // acquire: pairs with the release of push_remote, so that the links are seen.
+  return __atomic_fetch_and(&slab->remote, kQueued | kSharedBit, __ATOMIC_ACQUIRE);
+}
+
+// Puts a block on the free list, counting it as not in use.
+void put_block(SlabHeader* slab, void* block);
+
+// Adds `count` linked blocks to the remote word and returns the word it replaced. Sets the queued flag
+// when the slab is owned, not queued, and `notify` is reached: the caller must then queue it.
+uint64_t push_remote(SlabHeader* slab, void* first, void* last, uint32_t count);
+
+// Blocks that can be had without anybody freeing more.
+inline uint32_t available(const SlabHeader* slab) {
+  return slab->capacity - slab->used();
+}
+
+// Aborts with a message unless the free list (and `chain`, `count` blocks that others freed) hold every
+// carved block exactly once. O(1) without a chain.
+void check_empty(SlabHeader* slab, void* chain, uint32_t count);
+
+// Aborts with a message when `block` is not the start of a carved block of the slab.
+void check_block(const SlabHeader* slab, const void* block, const char* call);
+
+// Says what is wrong with a slab's lists, in one line, and aborts.
+[[noreturn]] void corrupted(const SlabHeader* slab, const char* what);
+[[noreturn]] void double_free(const void* block);
+
+}  // namespace hummock::slab
+
+#endif  // HUMMOCK_SLAB_SLAB_H
