@@ -56,7 +56,6 @@ set_target_properties(hummock_static PROPERTIES
   ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(hummock_static INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# -u: taken into the program even when only libc itself calls malloc. __cxa_throw: operator new refers to
-# it weakly, and a fully static program may have no other use of it.
-target_link_options(hummock_static INTERFACE -Wl,-u,hummock_malloc $<$<LINK_LANGUAGE:CXX>:-Wl,-u,__cxa_throw>)
+# -u: taken into the program even when only libc itself calls malloc.
+target_link_options(hummock_static INTERFACE -Wl,-u,hummock_malloc)
 target_link_libraries(hummock_static INTERFACE Threads::Threads)

@@ -1,0 +1,112 @@
+#include "base/message.h"
+
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+using hummock::base::Line;
+
+namespace {
+
+std::string text(const Line& line) {
+  return std::string(line.data(), line.size());
+}
+Line plain() {
+  return Line("");
+}
+
+// What `act` writes to standard error.
+template <class Act>
+std::string standard_error_of(Act act) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const int saved = dup(2);
+  dup2(ends[1], 2);
+  act();
+  dup2(saved, 2);
+  close(saved);
+  close(ends[1]);
+  std::string all;
+  char piece[4096];
+  for (ssize_t n; (n = read(ends[0], piece, sizeof(piece))) > 0;) all.append(piece, static_cast<size_t>(n));
+  close(ends[0]);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("numbers") {
+  CHECK(text(plain().dec(0)) == "0");
+  CHECK(text(plain().dec(UINT64_MAX)) == "18446744073709551615");
+  CHECK(text(plain().signed_dec(-1)) == "-1");
+  CHECK(text(plain().signed_dec(INT64_MIN)) == "-9223372036854775808");
+  CHECK(text(plain().hex(0)) == "0x0");
+  CHECK(text(plain().hex(UINT64_MAX)) == "0xffffffffffffffff");
+  CHECK(text(plain().pointer(reinterpret_cast<void*>(0x7f00beef))) == "0x7f00beef");
+  CHECK(text(plain().pointer(nullptr)) == "0x0");
+}
+
+TEST_CASE("bytes for people") {
+  CHECK(text(plain().bytes(0)) == "0 B");
+  CHECK(text(plain().bytes(1023)) == "1023 B");
+  CHECK(text(plain().bytes(1024)) == "1 KiB");
+  CHECK(text(plain().bytes(1536)) == "1.5 KiB");
+  CHECK(text(plain().bytes((size_t{1} << 20) - 1)) == "1023.9 KiB");
+  CHECK(text(plain().bytes(size_t{64} << 20)) == "64 MiB");
+  CHECK(text(plain().bytes(SIZE_MAX)) == "15.9 EiB");
+}
+
+TEST_CASE("the stream form") {
+  const Line line = Line() << "free(" << static_cast<void*>(nullptr) << ") " << 7u << " " << -7 << " "
+                           << size_t{9};
+  CHECK(text(line) == "hummock: free(0x0) 7 -7 9");
+}
+
+TEST_CASE("columns") {
+  CHECK(text(plain().text("ab").pad_to(5).text("c")) == "ab   c");
+  CHECK(text(plain().text("abcdef").pad_to(3)) == "abcdef");
+  CHECK(text(plain().right(42, 6)) == "    42");
+  CHECK(text(plain().right(123456, 3)) == "123456");
+  CHECK(plain().pad_to(100000).size() == Line::kRoom - 1);
+}
+
+TEST_CASE("a text too long is cut and ends its line") {
+  Line line("");
+  for (int i = 0; i < 1000; ++i) line << "0123456789";
+  CHECK(line.size() == Line::kRoom - 1);
+  CHECK(line.data()[line.size()] == '\n');
+  CHECK(text(line).substr(line.size() - 3) == "...");
+
+  const std::string exact(Line::kRoom - 1, 'x');
+  CHECK(text(plain().text(exact.c_str())) == exact);
+  CHECK(text(plain().text((exact + "y").c_str())) == exact.substr(3) + "...");
+}
+
+TEST_CASE("say writes one line and keeps errno") {
+  errno = 4711;
+  CHECK(standard_error_of([] { hummock::base::say(Line() << "one"); }) == "hummock: one\n");
+  errno = 4711;
+  hummock::base::write_line(-1, plain());
+  CHECK(errno == 4711);
+}
+
+TEST_CASE("die says and aborts") {
+  int status = 0;
+  const std::string said = standard_error_of([&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGABRT, SIG_DFL);
+      hummock::base::die(Line() << "the end");
+    }
+    waitpid(child, &status, 0);
+  });
+  CHECK(said == "hummock: the end\n");
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGABRT);
+}
