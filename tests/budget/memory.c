@@ -1,0 +1,326 @@
+/* Workloads whose resident memory is measured; `memory MODE [NUMBER]` prints "key=value" lines, sizes in
+ * bytes. What is asserted of them stands in memory.py. */
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static const size_t kMiB = (size_t)1 << 20;
+static uint64_t state = 88172645463325252u;
+
+static size_t draw(size_t limit) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (size_t)(state % limit);
+}
+
+/* A field of a file of /proc in kB, as bytes. No allocation, no stdio. */
+static size_t field(const char* path, const char* name) {
+  static char text[8192];
+  FILE* file = fopen(path, "r");
+  if (file == NULL) return 0;
+  static char buffer[8192];
+  setvbuf(file, buffer, _IOFBF, sizeof buffer);
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = 0;
+  const char* at = strstr(text, name);
+  return at == NULL ? 0 : strtoul(at + strlen(name), NULL, 10) * 1024;
+}
+
+/* smaps_rollup is exact; the kernel's running count is off by some pages a processor. */
+static size_t resident(void) {
+  const size_t exact = field("/proc/self/smaps_rollup", "Rss:");
+  return exact != 0 ? exact : field("/proc/self/status", "VmRSS:");
+}
+static size_t peak(void) {
+  return field("/proc/self/status", "VmHWM:");
+}
+
+static void say(const char* key, size_t value) {
+  printf("%s=%zu\n", key, value);
+  fflush(stdout);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void pause_ms(long ms) {
+  struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+  nanosleep(&time, NULL);
+}
+
+/* Memory for the program's own books, not from malloc, present from the start. */
+static void* books(size_t bytes) {
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) abort();
+  return memory;
+}
+
+static char* get(size_t size) {
+  char* block = malloc(size);
+  if (block == NULL) abort();
+  memset(block, 1, size);
+  return block;
+}
+
+/* What a program that "goes on a little" does: a hundred small blocks each 10 ms, freed the next time. */
+static void go_on(double for_seconds) {
+  static char* some[100];
+  const double end = seconds() + for_seconds;
+  while (seconds() < end) {
+    for (int i = 0; i < 100; ++i) {
+      free(some[i]);
+      some[i] = get(1 + draw(2000));
+    }
+    pause_ms(10);
+  }
+  for (int i = 0; i < 100; ++i) {
+    free(some[i]);
+    some[i] = NULL;
+  }
+}
+
+/* ---- Shrinking reallocations -------------------------------------------------------------------- */
+
+static char* shrunk(size_t size) {
+  char* block = malloc(20000);
+  if (block == NULL) abort();
+  for (size_t at = 0; at < 20000; at += 4096) block[at] = 1;
+  block = realloc(block, size);
+  if (block == NULL) abort();
+  return block;
+}
+
+static void mmtest(void) {
+  enum { kBlocks = 3000000 };
+  char** blocks = malloc(kBlocks * sizeof *blocks);
+  const double start = seconds();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < kBlocks; ++i) blocks[i] = shrunk(1);
+    for (int i = 0; i < kBlocks; ++i) free(blocks[i]);
+  }
+  printf("seconds=%.3f\n", seconds() - start);
+  free(blocks);
+  say("peak", peak());
+}
+
+static void shrink(size_t size) {
+  enum { kBlocks = 100000 };
+  char** blocks = books(kBlocks * sizeof *blocks);
+  const size_t before = resident();
+  for (int i = 0; i < kBlocks; ++i) {
+    blocks[i] = shrunk(size);
+    memset(blocks[i], 2, size);
+  }
+  say("payload", kBlocks * size);
+  say("resident", resident() - before);
+}
+
+/* ---- 500 MB come and go ------------------------------------------------------------------------- */
+
+static void come_and_go(const char* how) {
+  const size_t count = 2000000;
+  char** blocks = books(count * sizeof *blocks);
+  free(get(100));
+  const size_t before = resident();
+  size_t total = 0, last = 0;
+  for (; last < count && total < 500000000; ++last) {
+    const size_t size = 1 + draw(512);
+    blocks[last] = get(size);
+    total += size;
+  }
+  say("full", resident() - before);
+  for (size_t i = last - 1; i > 0; --i) {
+    const size_t other = draw(i + 1);
+    char* block = blocks[i];
+    blocks[i] = blocks[other];
+    blocks[other] = block;
+  }
+  for (size_t i = 0; i < last; ++i) free(blocks[i]);
+  if (strcmp(how, "active") == 0) go_on(1.0);
+  if (strcmp(how, "trim") == 0) malloc_trim(0);
+  if (strcmp(how, "idle") == 0) pause_ms(1000);
+  const size_t after = resident();
+  say("left", after > before ? after - before : 0);
+}
+
+/* ---- Threads ------------------------------------------------------------------------------------ */
+
+enum { kParked = 64, kEach = 4000 };
+static char* parked_blocks[kParked][kEach];
+static size_t parked_sizes[kParked][kEach];
+static pthread_barrier_t barrier;
+
+static void meet(void) {
+  pthread_barrier_wait(&barrier);
+}
+
+static void* park(void* argument) {
+  const size_t self = (size_t)argument;
+  meet();
+  for (int i = 0; i < kEach; ++i) parked_blocks[self][i] = get(parked_sizes[self][i]);
+  meet();
+  meet();
+  return NULL;
+}
+
+/* NUMBER: which sixteenth of each thread's blocks stays: 0 the first, 15 the last, 16 each sixteenth
+ * block of all. */
+static void parked(size_t stays) {
+  pthread_t threads[kParked];
+  memset(parked_blocks, 1, sizeof parked_blocks);
+  for (int t = 0; t < kParked; ++t) {
+    for (int i = 0; i < kEach; ++i) parked_sizes[t][i] = 16 + draw(1024);
+  }
+  pthread_barrier_init(&barrier, NULL, kParked + 1);
+  for (size_t t = 0; t < kParked; ++t) pthread_create(&threads[t], NULL, park, (void*)t);
+  free(get(100));
+  meet();
+  const size_t before = resident();
+  meet();
+  say("full", resident() - before);
+  size_t live = 0;
+  for (int t = 0; t < kParked; ++t) {
+    for (int i = 0; i < kEach; ++i) {
+      if (stays < 16 ? (size_t)i * 16 / kEach == stays : i % 16 == 0) {
+        live += parked_sizes[t][i];
+      } else {
+        free(parked_blocks[t][i]);
+      }
+    }
+  }
+  go_on(1.0);
+  say("live", live);
+  say("resident", resident() - before);
+  meet();
+  for (int t = 0; t < kParked; ++t) pthread_join(threads[t], NULL);
+}
+
+static void* short_life(void* argument) {
+  char** left = argument;
+  char* own[50];
+  for (int i = 0; i < 50; ++i) own[i] = get(1 + draw(3000));
+  for (int i = 0; i < 50; ++i) free(own[i]);
+  for (int i = 0; left != NULL && i < 20; ++i) left[i] = get(1 + draw(3000));
+  return NULL;
+}
+
+/* NUMBER 0: the threads free what is theirs; 1: they leave blocks, which the main thread frees. */
+static void many_threads(size_t leave) {
+  char* left[20];
+  const size_t before = resident();
+  for (int i = 0; i < 10000; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, short_life, leave != 0 ? left : NULL) != 0) abort();
+    pthread_join(thread, NULL);
+    for (int k = 0; leave != 0 && k < 20; ++k) free(left[k]);
+  }
+  const size_t after = resident();
+  say("left", after > before ? after - before : 0);
+}
+
+static char** produced;
+static void* produce(void* argument) {
+  const size_t count = *(size_t*)argument;
+  free(get(100));
+  meet();
+  meet();
+  for (size_t i = 0; i < count; ++i) produced[i] = get(100);
+  meet();
+  meet(); /* idle from here on, until the end */
+  return NULL;
+}
+
+static void idle_producer(void) {
+  size_t count = 3000000;
+  pthread_t thread;
+  produced = books(count * sizeof *produced);
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&thread, NULL, produce, &count);
+  free(get(100));
+  meet();
+  const size_t before = resident();
+  meet();
+  meet();
+  say("full", resident() - before);
+  for (size_t i = 0; i < count; ++i) free(produced[i]);
+  go_on(1.0);
+  const size_t after = resident();
+  say("left", after > before ? after - before : 0);
+  meet();
+  pthread_join(thread, NULL);
+}
+
+/* ---- Start, limits ------------------------------------------------------------------------------ */
+
+static void start(void) {
+  free(malloc(100));
+  const size_t memory = resident();
+  say("resident", memory);
+  say("virtual", field("/proc/self/status", "VmSize:"));
+}
+
+static void* mixed_thread(void* argument) {
+  char* blocks[200] = {NULL};
+  uint64_t seed = (uint64_t)(size_t)argument * 977 + 5;
+  for (int i = 0; i < 20000; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    char** block = &blocks[(seed >> 33) % 200];
+    const size_t size = (seed >> 40) % (i % 100 == 0 ? 300000 : 3000) + 1;
+    free(*block);
+    *block = malloc(size);
+    if (*block == NULL) abort();
+    (*block)[0] = (*block)[size - 1] = 1;
+  }
+  for (int i = 0; i < 200; ++i) free(blocks[i]);
+  return NULL;
+}
+
+/* A bit of everything, to see that it runs at all. */
+static void mixed(void) {
+  pthread_t threads[4];
+  for (size_t t = 0; t < 4; ++t) pthread_create(&threads[t], NULL, mixed_thread, (void*)t);
+  for (int t = 0; t < 4; ++t) pthread_join(threads[t], NULL);
+  for (size_t size = kMiB; size <= 100 * kMiB; size *= 3) {
+    char* block = realloc(calloc(1, size), 2 * size);
+    if (block == NULL || block[size - 1] != 0) abort();
+    free(block);
+  }
+  say("done", 1);
+}
+
+int main(int argc, char** argv) {
+  alarm(250);
+  const char* mode = argc > 1 ? argv[1] : "";
+  const size_t number = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
+  if (strcmp(mode, "mmtest") == 0)
+    mmtest();
+  else if (strcmp(mode, "shrink") == 0)
+    shrink(number);
+  else if (strcmp(mode, "go") == 0)
+    come_and_go(argc > 2 ? argv[2] : "");
+  else if (strcmp(mode, "parked") == 0)
+    parked(number);
+  else if (strcmp(mode, "threads") == 0)
+    many_threads(number);
+  else if (strcmp(mode, "producer") == 0)
+    idle_producer();
+  else if (strcmp(mode, "start") == 0)
+    start();
+  else if (strcmp(mode, "mixed") == 0)
+    mixed();
+  else
+    return 2;
+  return 0;
+}
