@@ -1,0 +1,155 @@
+// Use of freed blocks, and of the allocator's own records.
+#include <dlfcn.h>
+#include <string.h>
+
+#include "misuse.h"
+
+namespace battery {
+namespace {
+
+constexpr size_t kMiddle = 20 * KiB;
+constexpr size_t kHuge = 40 * MiB;
+
+alignas(16) char target[4096];
+
+// ---- The link of a free block --------------------------------------------------------------------
+
+// Others are freed before the one in question, so that its link leads somewhere.
+void* freed_here() {
+  void* p[4];
+  for (void*& block : p) block = in_crowd(64, 4, 4);
+  for (void* block : p) call::free(block);
+  return p[3];
+}
+
+void* freed_remotely() {
+  void* p[4];
+  for (void*& block : p) block = in_crowd(64, 4, 4);
+  on_thread([&p] {
+    for (void* block : p) call::free(block);
+  });
+  return p[3];
+}
+
+void overwrite_link(void* freed, const void* link) {
+  borrow(target, sizeof(target));
+  memcpy(freed, &link, sizeof(link));
+}
+
+const void* const kGarbage = reinterpret_cast<void*>(0x4141414141414141);
+
+void link_to_target() {
+  overwrite_link(freed_here(), target + 64);
+}
+void link_garbage() {
+  overwrite_link(freed_here(), kGarbage);
+}
+void remote_link_to_target() {
+  overwrite_link(freed_remotely(), target + 64);
+}
+void remote_link_garbage() {
+  overwrite_link(freed_remotely(), kGarbage);
+}
+
+// ---- Use after free -------------------------------------------------------------------------------
+
+char volatile seen;  // so that the read is made
+
+void read_freed() {
+  char* p = static_cast<char*>(freed_here());
+  seen = p[32];
+}
+
+void write_freed(void* p, size_t from, size_t length) {
+  memset(static_cast<char*>(p) + from, 'w', length);
+}
+
+void write_small() {
+  write_freed(freed_here(), 0, 64);
+}
+void write_far() {
+  write_freed(freed_here(), 40, 8);
+}
+
+void write_middle() {
+  void* p = in_crowd(kMiddle, 2, 2);
+  call::free(p);
+  write_freed(p, 0, kMiddle);
+}
+
+void write_huge() {
+  void* p = call::malloc(kHuge);
+  memset(p, 'h', 4096);
+  call::free(p);
+  write_freed(p, 8192, 64);
+}
+
+// ---- The allocator's records ----------------------------------------------------------------------
+
+constexpr uintptr_t kRegion = 32 * MiB;  // of Hummock: starts with a header for each 64 KiB
+constexpr uintptr_t kSlot = 64 * KiB;
+constexpr size_t kHeader = 128;
+
+// Overwrites what the allocator knows of a live block: the slab's header in Hummock, the words before
+// the block elsewhere.
+void overwrite_records(void* block, int value) {
+  char* p = static_cast<char*>(block);
+  if (dlsym(RTLD_DEFAULT, "hummock_malloc") == nullptr) {
+    memset(p - 16, value, 16);
+    return;
+  }
+  const uintptr_t inside = reinterpret_cast<uintptr_t>(p) % kRegion;
+  memset(p - inside + inside / kSlot * kHeader, value, kHeader);
+}
+
+void live_block_overwritten(size_t size, int value) {
+  void* p = in_crowd(size, 2, 2);
+  keep(p, size);
+  overwrite_records(p, value);
+}
+
+void records_small() {
+  live_block_overwritten(64, 'm');
+}
+void records_zeroed() {
+  live_block_overwritten(64, 0);
+}
+void records_large() {
+  live_block_overwritten(300 * KiB, 'm');
+}
+
+void records_huge() {
+  void* p = call::malloc(kHuge);
+  keep(p, kHuge);
+  overwrite_records(p, 'm');
+}
+
+constexpr char kLinks[] = "overwritten link";
+constexpr char kUse[] = "use after free";
+constexpr char kRecords[] = "overwritten records";
+constexpr char kFree[] = "the rest of a free block belongs to nobody and is not looked at";
+
+constexpr Case kCases[] = {
+    {"link_to_target", kLinks, "a freed block's first word set to the address of a variable", link_to_target},
+    {"link_garbage", kLinks, "a freed block's first word set to 0x4141414141414141", link_garbage},
+    {"remote_link_to_target", kLinks, "the same of a block freed by another thread", remote_link_to_target},
+    {"remote_link_garbage", kLinks, "the same of a block freed by another thread", remote_link_garbage},
+    {"use_read", kUse, "a freed block is read", read_freed, 64, "a read leaves no trace",
+     "a read leaves no trace; what it sees is the poison"},
+    {"use_write", kUse, "all 64 bytes of a freed block are written", write_small},
+    {"use_write_far", kUse, "8 bytes near the end of a freed block are written", write_far, 64, kFree},
+    {"use_write_middle", kUse, "all of a freed block of 20 KiB is written", write_middle, kMiddle, kFree},
+    {"use_write_huge", kUse, "a freed block of 40 MiB is written", write_huge, kHuge,
+     "the memory has gone back to the system, which ends the program",
+     "the memory has gone back to the system, which ends the program"},
+    {"records_small", kRecords, "what the allocator knows of a 64-byte block is overwritten", records_small},
+    {"records_zeroed", kRecords, "the same with zeros", records_zeroed},
+    {"records_large", kRecords, "the same of a block of 300 KiB", records_large, 300 * KiB},
+    {"records_huge", kRecords, "the same of a block of 40 MiB", records_huge, kHuge},
+};
+
+}  // namespace
+
+const Cases after_free_cases{kCases};
+
+}  // namespace battery
