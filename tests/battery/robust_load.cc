@@ -13,8 +13,8 @@ namespace {
 
 // plugin.so beside this program.
 void* load_plugin() {
-  static char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 64);
+  char path[PATH_MAX + 64] = {};
+  const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
   CHECK(length > 0);
   strcpy(strrchr(path, '/'), "/libbattery_plugin.so");
   void* plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
