@@ -86,7 +86,8 @@ void write_huge() {
 
 // ---- The allocator's records ----------------------------------------------------------------------
 
-constexpr uintptr_t kRegion = 32 * MiB;  // of Hummock: starts with a header for each 64 KiB
+// Of Hummock: each starts with a header for every 64 KiB; those of a huge block stand before it.
+constexpr uintptr_t kRegion = 32 * MiB;
 constexpr uintptr_t kSlot = 64 * KiB;
 constexpr size_t kHeader = 128;
 
@@ -99,7 +100,8 @@ void overwrite_records(void* block, int value) {
     return;
   }
   const uintptr_t inside = reinterpret_cast<uintptr_t>(p) % kRegion;
-  memset(p - inside + inside / kSlot * kHeader, value, kHeader);
+  char* header = inside == 0 ? p - kSlot : p - inside + inside / kSlot * kHeader;
+  memset(header, value, kHeader);
 }
 
 void live_block_overwritten(size_t size, int value) {
