@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kHeaders = kSlotSize;
 
-using HugeList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
+using HugeList = base::List<SlabHeader, &SlabHeader::huge_next, &SlabHeader::huge_prev>;
 
 os::Lock lock;
 HugeList all;         // guarded by lock
@@ -120,13 +120,13 @@ void huge_totals(Totals* out) {
 
 void visit_huge(void (*visit)(const SlabHeader*, void*), void* context) {
   os::LockGuard guard(lock);
-  for (SlabHeader* header = all.front(); header != nullptr; header = header->next) visit(header, context);
+  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) visit(header, context);
 }
 
 SlabHeader* enclosing_huge(const void* p) {
   os::LockGuard guard(lock);
   const char* inside = static_cast<const char*>(p);
-  for (SlabHeader* header = all.front(); header != nullptr; header = header->next) {
+  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
     if (inside >= header->start - kHeaders && inside < header->start + header->bytes) return header;
   }
   return nullptr;

@@ -43,17 +43,19 @@ struct SlabHeader {
   uint8_t size_class;
   uint8_t back;      // interior: slots back to the slab's header
   bool home_frees;   // its own thread freed here after it was full: keep it when full again
+  size_t bytes;  // of the span; large, huge: room of the block
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
   heap::Heap* home;             // slab: the heap that last owned it (a hint); own_slab, large: its heap
   char* start;                  // first byte of the first block
-  size_t bytes;                 // large, huge: room of the block
   uint32_t shared_live;         // shared: blocks in use when it was given away
   uint32_t notify;              // remote frees that make it worth somebody's attention
   uint16_t slots;               // slots of the span
   bool listed;                  // shared: stands in its shard's list. Guarded by the shard.
   bool full;                    // owned: stands in the heap's list of full slabs
+  SlabHeader* huge_next;        // huge: list of all. Guarded by the lock of huge.cc.
+  SlabHeader* huge_prev;
 
   uint32_t used() const { return countdown + rest; }
 };

@@ -125,18 +125,18 @@ void put_block(SlabHeader* slab, void* block) {
   slab->rest = 0;
 }
 
-uint64_t push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
+Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
   uint64_t old = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   for (;;) {
     link_of(last) = chain_of(old);
-    uint64_t flags = old & (kQueued | kSharedBit);
     const uint32_t now = count_of(old) + count;
-    if (flags == 0 && now >= slab->notify) flags = kQueued;
+    const uint64_t flags = old & (kQueued | kSharedBit);
+    const bool queue = flags == 0 && now >= __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
+    const uint64_t fresh = pack(first, now, queue ? kQueued : flags);
     // release: pairs with take_remote's acquire (the links). acquire: what the giver wrote before it
     // set the shared bit (owner, shared_live, notify) is seen by whoever finds the bit.
-    if (__atomic_compare_exchange_n(&slab->remote, &old, pack(first, now, flags), true, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED)) {
-      return old;
+    if (__atomic_compare_exchange_n(&slab->remote, &old, fresh, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      return {old, queue};
     }
   }
 }

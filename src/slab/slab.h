@@ -36,9 +36,14 @@ inline uint64_t take_remote(SlabHeader* slab) {
 // Puts a block on the free list, counting it as not in use.
 void put_block(SlabHeader* slab, void* block);
 
-// Adds `count` linked blocks to the remote word and returns the word it replaced. Sets the queued flag
-// when the slab is owned, not queued, and `notify` is reached: the caller must then queue it.
-uint64_t push_remote(SlabHeader* slab, void* first, void* last, uint32_t count);
+struct Pushed {
+  uint64_t old;     // the remote word that was replaced
+  bool must_queue;  // the queued flag was set by this push: the caller must queue the slab
+};
+
+// Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
+// and `notify` is reached.
+Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count);
 
 // Blocks that can be had without anybody freeing more.
 inline uint32_t available(const SlabHeader* slab) {

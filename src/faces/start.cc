@@ -1,0 +1,22 @@
+// What the library does when it is mapped and when the program ends.
+#include "base/options.h"
+#include "heap/attach.h"
+#include "hummock/hummock.h"
+#include "observe/notify.h"
+#include "observe/print.h"
+
+namespace hummock::faces {
+namespace {
+
+__attribute__((constructor(101))) void start() {
+  heap::initialise();
+  if (options::values.verbose) options::print_effective();
+  observe::notify_started(hummock_is_active() != 0);
+}
+
+__attribute__((destructor(101))) void end() {
+  if (options::values.stats == options::Stats::at_exit) observe::print(2);
+}
+
+}  // namespace
+}  // namespace hummock::faces

@@ -1,0 +1,126 @@
+// malloc and its kin, beyond the first pop.
+#include "heap/allocate.h"
+
+#include <string.h>
+
+#include "heap/attach.h"
+#include "heap/block.h"
+#include "heap/checked.h"
+#include "heap/diagnose.h"
+#include "heap/large.h"
+#include "heap/refill.h"
+#include "heap/release.h"
+#include "heap/user.h"
+
+namespace hummock::heap {
+namespace {
+
+// A small block of the class, or null + ENOMEM. Not for checked mode.
+void* small_block(unsigned size_class) {
+  Heap* heap = attach();
+  if (heap == nullptr) return no_memory();
+  void* block = pop(heap, size_class);
+  if (block == nullptr) block = refill(heap, size_class);
+  return block != nullptr ? block : no_memory();
+}
+
+void* large_block(size_t size, size_t align, bool zero) {
+  if (pages::purge_pending()) pages::tick();
+  bool zeroed;
+  void* block = allocate_large(nullptr, size, align, &zeroed);
+  if (block == nullptr) return no_memory();
+  if (zero && !zeroed) memset(block, 0, pages::header_of(block)->bytes);
+  return block;
+}
+
+// In place while the block is at most a quarter larger than the request: shrinking gives memory back.
+bool still_fits(size_t room, size_t size) {
+  return size <= room && size >= room - room / 5;
+}
+
+void* zero_tail(void* p, size_t from) {
+  const size_t room = usable_size(p);
+  if (room > from) memset(static_cast<char*>(p) + from, 0, room - from);
+  return p;
+}
+
+void* move(const Block& block, void* p, size_t size, bool zero) {
+  void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : allocate(size);
+  if (fresh == nullptr) return nullptr;
+  memcpy(fresh, p, block.room < size ? block.room : size);
+  if (zero) zero_tail(fresh, block.room < size ? block.room : size);
+  release(p);
+  return fresh;
+}
+
+void* resize(void* p, size_t size, bool zero) {
+  if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
+  const Block block = find_block("realloc", p);
+  if (still_fits(block.room, size)) return p;
+  if (block.is_large() && !(zero && size > block.room)) {
+    void* resized = resize_large(block.header, size);
+    if (resized != nullptr) return resized;
+  }
+  return move(block, p, size, zero);
+}
+
+}  // namespace
+
+void* allocate_slow(size_t size) {
+  if (is_checked()) return checked::allocate(nullptr, 0, size, false);
+  return small_block(slab::class_of(size == 0 ? 1 : size));
+}
+
+void* allocate_medium(size_t size) {
+  if (size <= slab::kMaxSmall) {
+    const unsigned size_class = slab::class_of(size);
+    void* block = pop(thread_heap, size_class);
+    if (__builtin_expect(block != nullptr, true)) return block;
+    return is_checked() ? checked::allocate(nullptr, 0, size, false) : small_block(size_class);
+  }
+  return is_checked() ? checked::allocate(nullptr, 0, size, false) : large_block(size, kSlotSize, false);
+}
+
+void* allocate_zeroed(size_t size) {
+  if (is_checked()) return checked::allocate(nullptr, 0, size, true);
+  if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
+  const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
+  void* block = pop(thread_heap, size_class);
+  if (block == nullptr) block = small_block(size_class);
+  return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
+}
+
+void* allocate_aligned(size_t align, size_t size) {
+  if (is_checked()) return checked::allocate(nullptr, align, size, false);
+  if (align <= slab::kStep) return allocate(size);
+  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+  const unsigned size_class = aligned_class(align, size);
+  return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
+}
+
+void* reallocate(void* p, size_t size) {
+  return resize(p, size, false);
+}
+
+void* reallocate_zeroed(void* p, size_t size) {
+  return resize(p, size, true);
+}
+
+size_t usable_size(const void* p) {
+  if (is_checked()) return checked::usable_size(p);
+  return find_block("malloc_usable_size", p).room;
+}
+
+void release_sized(void* p, size_t size) {
+  if (is_checked()) return checked::release_sized("free_sized", p, 0, size);
+  check_claim("free_sized", p, find_block("free_sized", p).room, size, 0);
+  release(p);
+}
+
+void release_aligned_sized(void* p, size_t align, size_t size) {
+  if (is_checked()) return checked::release_sized("free_aligned_sized", p, align, size);
+  check_claim("free_aligned_sized", p, find_block("free_aligned_sized", p).room, size, align);
+  release(p);
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,155 @@
+#include "heap/attach.h"
+
+#include <pthread.h>
+
+#include "base/options.h"
+#include "heap/refill.h"
+#include "os/os.h"
+#include "pages/metadata.h"
+#include "shard/shard.h"
+
+namespace hummock::heap {
+
+Heap empty_heap;
+Heap ended_heap;
+__thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+
+namespace {
+
+os::Lock pool_lock;
+Heap* pool;         // records no thread uses. Guarded by pool_lock.
+size_t threads;     // guarded by pool_lock
+size_t user_heaps;  // guarded by pool_lock
+base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for fork
+
+os::Lock start_lock;
+bool started;  // atomic: release after the options are read
+pthread_key_t exit_key;
+
+Heap* new_record() {
+  {
+    os::LockGuard guard(pool_lock);
+    if (Heap* heap = pool) {
+      pool = heap->next;
+      heap->next = nullptr;
+      return heap;
+    }
+  }
+  return static_cast<Heap*>(pages::new_record(sizeof(Heap)));
+}
+
+void keep_record(Heap* heap) {
+  os::LockGuard guard(pool_lock);
+  heap->next = pool;
+  pool = heap;
+}
+
+// The thread ends: nothing of it may be stranded. The inbox is sealed first, so that a freer who comes
+// late finds nobody and looks at the slab itself, which by then is shared or will be by us.
+void detach(void* record) {
+  Heap* heap = static_cast<Heap*>(record);
+  thread_heap = &ended_heap;
+  flush_remote(heap);
+  read_inbox(heap);
+  leave_slabs(heap);
+  SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
+  while (late != nullptr && late != kSealed) {
+    SlabHeader* next = late->inbox_next;
+    __atomic_fetch_and(&late->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    shard::reconsider(late);
+    late = next;
+  }
+  {
+    os::LockGuard guard(pool_lock);
+    --threads;
+  }
+  keep_record(heap);
+}
+
+void before_fork() {
+  pool_lock.lock();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock();
+  shard::lock_all();
+  pages::lock_all();
+}
+
+void after_fork_in_parent() {
+  pages::unlock_all();
+  shard::unlock_all();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock();
+  pool_lock.unlock();
+}
+
+// The only thread of the child holds every lock. Slabs of threads that are no more stay with their
+// heaps' records: what they held is lost to the child, but frees into them are safe.
+void after_fork_in_child() {
+  pages::reset_all();
+  shard::reset_all();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.reset();
+  pool_lock.reset();
+}
+
+}  // namespace
+
+void initialise() {
+  if (__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
+  {
+    os::LockGuard guard(start_lock);
+    if (started) return;
+    options::init(os::is_privileged());
+    pthread_key_create(&exit_key, detach);
+    __atomic_store_n(&started, true, __ATOMIC_RELEASE);
+  }
+  // Outside the lock: registering may allocate.
+  if (options::values.fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+bool is_checked() {
+  initialise();
+  return options::values.checked;
+}
+
+Heap* attach() {
+  Heap* heap = thread_heap;
+  if (heap != &empty_heap && heap != &ended_heap) return heap;
+  if (is_checked()) return nullptr;
+  heap = new_record();
+  if (heap == nullptr) return nullptr;
+  {
+    os::LockGuard guard(pool_lock);
+    ++threads;
+  }
+  // relaxed: nobody can know this heap as an owner before it owns a slab.
+  __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
+  thread_heap = heap;                  // first: setting the key may allocate
+  pthread_setspecific(exit_key, heap);
+  return heap;
+}
+
+Heap* new_user_heap() {
+  Heap* heap = new_record();
+  if (heap == nullptr) return nullptr;
+  heap->user = true;
+  os::LockGuard guard(pool_lock);
+  users.push_front(heap);
+  ++user_heaps;
+  return heap;
+}
+
+void delete_user_heap(Heap* heap) {
+  {
+    os::LockGuard guard(pool_lock);
+    users.remove(heap);
+    --user_heaps;
+  }
+  heap->user = false;
+  keep_record(heap);
+}
+
+void count_heaps(size_t* thread_count, size_t* user_count) {
+  os::LockGuard guard(pool_lock);
+  *thread_count = threads;
+  *user_count = user_heaps;
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,25 @@
+// A thread's heap: from its first block to its end; start of the library; fork.
+#ifndef HUMMOCK_HEAP_ATTACH_H
+#define HUMMOCK_HEAP_ATTACH_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap {
+
+// The calling thread's heap, given one if it has none. Null when memory is short, and in checked mode,
+// where no thread has one.
+Heap* attach();
+
+// True when the mode keeps every call on the slow path. Reads the options first if nobody did.
+bool is_checked();
+
+// Reads the options and makes the thread-exit key, once.
+void initialise();
+
+// A zeroed record from the pool, counted as a first-class heap.
+Heap* new_user_heap();
+void delete_user_heap(Heap* heap);
+
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_ATTACH_H

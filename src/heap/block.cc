@@ -1,0 +1,60 @@
+#include "heap/block.h"
+
+#include <errno.h>
+
+#include "heap/checked.h"
+#include "heap/diagnose.h"
+#include "os/os.h"
+
+namespace hummock::heap {
+
+Block find_block(const char* call, const void* p) {
+  SlabHeader* header = pages::find_header(p);
+  if (header == nullptr) bad_pointer(call, p);
+  if (header->kind == Kind::interior) header -= header->back;
+  switch (header->kind) {
+    case Kind::slab:
+      slab::check_block(header, p, call);
+      return {header, slab::row_of(header).block_size, nullptr};
+    case Kind::own_slab:
+      slab::check_block(header, p, call);
+      return {header, slab::row_of(header).block_size, header->home};
+    case Kind::large:
+    case Kind::huge:
+      if (p == header->start) return {header, header->bytes, header->home};
+      bad_pointer(call, p);
+    default:
+      bad_pointer(call, p);
+  }
+}
+
+unsigned aligned_class(size_t align, size_t size) {
+  if (align > slab::kMaxSmall || size > slab::kMaxSmall) return 0;
+  for (unsigned c = slab::class_of(size == 0 ? 1 : size); c < slab::kClasses; ++c) {
+    if (slab::kTable.row[c].block_size % align == 0) return c;
+  }
+  return 0;
+}
+
+void* no_memory() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+size_t good_size(size_t size) {
+  if (size == 0) size = 1;
+  if (size <= slab::kMaxSmall) return slab::kTable.row[slab::class_of(size)].block_size;
+  if (size > size_t{PTRDIFF_MAX} - kRegionSize) return 0;
+  return base::align_up(size, size <= pages::kMaxSpanSlots * kSlotSize ? kSlotSize : os::page_size());
+}
+
+bool owns(const void* p) {
+  const SlabHeader* header = pages::find_header(p);
+  return header != nullptr && header->kind != Kind::free;
+}
+
+bool trim(size_t keep) {
+  return pages::purge_all(keep);
+}
+
+}  // namespace hummock::heap

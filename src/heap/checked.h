@@ -1,0 +1,22 @@
+// Checked mode: every block between a record and a canary, freed blocks poisoned and held back.
+// No thread has a heap of its own then, so every call arrives on a slow path and from there here.
+#ifndef HUMMOCK_HEAP_CHECKED_H
+#define HUMMOCK_HEAP_CHECKED_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap::checked {
+
+// `heap` null: the process's. align 0: natural. Null + ENOMEM when memory is short.
+void* allocate(Heap* heap, size_t align, size_t size, bool zero);
+void* reallocate(Heap* heap, void* p, size_t size, bool zero);
+size_t usable_size(const void* p);  // exactly what was asked for
+void release(const char* call, void* p);
+void release_sized(const char* call, void* p, size_t align, size_t size);
+
+// The heap is being destroyed: its blocks in quarantine are let go.
+void forget(Heap* heap);
+
+}  // namespace hummock::heap::checked
+
+#endif  // HUMMOCK_HEAP_CHECKED_H

@@ -1,0 +1,55 @@
+#include "heap/diagnose.h"
+
+#include "base/message.h"
+
+namespace hummock::heap {
+namespace {
+
+using base::Line;
+
+void say_inside(Line& line, const SlabHeader* header, const void* p) {
+  line << "points " << static_cast<size_t>(static_cast<const char*>(p) - header->start)
+       << " bytes into a block of " << header->bytes << " bytes at " << static_cast<const void*>(header->start);
+}
+
+bool is_canonical(const void* p) {
+  const uintptr_t top = reinterpret_cast<uintptr_t>(p) >> 47;
+  return top == 0;
+}
+
+}  // namespace
+
+void bad_pointer(const char* call, const void* p) {
+  Line line;
+  line << call << "(" << p << "): ";
+  const SlabHeader* header = pages::find_header(p);
+  const SlabHeader* around = pages::enclosing_span(p);
+  if (around != nullptr) {
+    say_inside(line, around, p);
+  } else if (header != nullptr) {
+    line << "no block is live there: freed before, or never handed out";
+  } else if (!is_canonical(p)) {
+    line << "not an address at all";
+  } else {
+    line << "not a block of this allocator (stack, static, other memory, or freed and given back)";
+  }
+  base::die(line);
+}
+
+void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {
+  const bool aligned = align == 0 || reinterpret_cast<uintptr_t>(p) % align == 0;
+  // An aligned block may stand in a class of the next power of two: only its upper bound is sure.
+  const size_t least = align > slab::kStep ? 0 : room - room / 5;
+  const bool fits = claimed <= room && (claimed + slab::kStep >= least || room <= slab::kStep);
+  if (aligned && fits) return;
+  Line line;
+  line << call << "(" << p << "): the block has room for " << room << " bytes, it cannot have been asked with ";
+  if (!aligned) {
+    line << "alignment " << align;
+  } else {
+    line << "size " << claimed;
+  }
+  base::die(line);
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,18 @@
+// Messages about pointers that are no live block of ours. None returns.
+#ifndef HUMMOCK_HEAP_DIAGNOSE_H
+#define HUMMOCK_HEAP_DIAGNOSE_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap {
+
+// `call` was given p, which is not the start of a live block. Says what is there instead.
+[[noreturn]] void bad_pointer(const char* call, const void* p);
+
+// The sizes that a live block can have been asked with: up to its room, and not so small that a smaller
+// class would have served. `align` 0 or the alignment that the caller claims.
+void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align);
+
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_DIAGNOSE_H

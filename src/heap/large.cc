@@ -1,0 +1,71 @@
+#include "heap/large.h"
+
+namespace hummock::heap {
+namespace {
+
+constexpr size_t kMaxSpanBytes = pages::kMaxSpanSlots * kSlotSize;
+
+unsigned slots_of(size_t size) {
+  return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
+}
+
+SlabHeader* take(size_t size, size_t align, bool* zeroed) {
+  if (size > kMaxSpanBytes || align > kMaxSpanBytes) {
+    *zeroed = true;
+    return pages::allocate_huge(size, align);
+  }
+  const unsigned align_slots = align <= kSlotSize ? 1 : static_cast<unsigned>(align / kSlotSize);
+  const pages::Span span = pages::allocate_span(slots_of(size), align_slots);
+  if (span.header == nullptr) return nullptr;
+  *zeroed = span.zeroed;
+  span.header->kind = Kind::large;
+  return span.header;
+}
+
+void account(Heap* owner, SlabHeader* header) {
+  header->home = owner;
+  if (owner == nullptr) return;
+  owner->large_bytes += header->bytes;
+  owner->large.push_front(header);
+}
+
+}  // namespace
+
+void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
+  if (size > size_t{PTRDIFF_MAX} - align) return nullptr;
+  SlabHeader* header = take(size, align, zeroed);
+  if (header == nullptr) return nullptr;
+  account(owner, header);
+  return header->start;
+}
+
+void release_large(SlabHeader* header) {
+  if (Heap* owner = header->home) {
+    owner->large_bytes -= header->bytes;
+    owner->large.remove(header);
+  }
+  if (header->kind == Kind::huge) {
+    pages::release_huge(header);
+  } else {
+    pages::release_span(header);
+  }
+}
+
+void* resize_large(SlabHeader* header, size_t size) {
+  if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
+  if (header->kind == Kind::huge) {
+    if (size <= kMaxSpanBytes) return nullptr;
+    SlabHeader* now = pages::resize_huge(header, size);
+    return now == nullptr ? nullptr : now->start;
+  }
+  if (size <= slab::kMaxSmall || size > kMaxSpanBytes) return nullptr;
+  const unsigned slots = slots_of(size);
+  if (slots < header->slots) {
+    pages::shrink_span(header, slots);
+  } else if (slots > header->slots && !pages::grow_span(header, slots)) {
+    return nullptr;
+  }
+  return header->start;
+}
+
+}  // namespace hummock::heap

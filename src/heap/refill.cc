@@ -1,0 +1,162 @@
+#include "heap/refill.h"
+
+#include "heap/release.h"
+#include "shard/shard.h"
+
+namespace hummock::heap {
+namespace {
+
+void own(Heap* heap, SlabHeader* slab) {
+  slab->home = heap;
+  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
+}
+
+// A slab with nothing left to hand out stops being current. One whose own thread frees into it stays:
+// its first free will be noticed. Others go to the shard, so that whoever frees can give them back.
+void retire(Heap* heap, SlabHeader* slab) {
+  if (!slab->home_frees && !heap->user) {
+    shard::give_away(slab, heap);
+    return;
+  }
+  slab->rest = slab->used() - 1;
+  slab->countdown = 1;
+  slab->full = true;
+  heap->full.push_back(slab);
+}
+
+SlabHeader* next_slab(Heap* heap, unsigned size_class) {
+  if (__atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
+  SlabHeader* slab = heap->partial[size_class].pop_front();
+  if (slab != nullptr) return slab;
+  if (!heap->user) {
+    slab = shard::adopt(size_class, heap);
+    if (slab != nullptr) return slab;
+  }
+  slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab);
+  if (slab != nullptr) own(heap, slab);
+  return slab;
+}
+
+void give_back(SlabHeader* slab) {
+  if (slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
+    slab::corrupted(slab, "a block was freed twice, by different threads");
+  }
+  slab::check_empty(slab, nullptr, 0);
+  slab::destroy(slab);
+}
+
+void unlist(Heap* heap, SlabHeader* slab) {
+  if (slab->full) {
+    heap->full.remove(slab);
+    slab->full = false;
+  } else {
+    heap->partial[slab->size_class].remove(slab);
+  }
+}
+
+// Blocks of the bin become free blocks of their slab again.
+void empty_bin(Heap* heap, unsigned size_class) {
+  void* block = heap->bins[size_class];
+  heap->bins[size_class] = nullptr;
+  while (block != nullptr) {
+    void* next = slab::link_of(block);
+    slab::put_block(heap->current[size_class], block);
+    block = next;
+  }
+}
+
+void leave(Heap* heap, SlabHeader* slab) {
+  if (slab->used() == 0) {
+    give_back(slab);
+  } else {
+    shard::give_away(slab, heap);
+  }
+}
+
+}  // namespace
+
+void* refill(Heap* heap, unsigned size_class) {
+  if (heap->remote_used) flush_remote(heap);
+  if (pages::purge_pending()) pages::tick();
+  SlabHeader* slab = heap->current[size_class];
+  for (;;) {
+    if (slab != nullptr) {
+      void* block = slab::take_blocks(slab);
+      if (block != nullptr) {
+        heap->bins[size_class] = slab::link_of(block);
+        return block;
+      }
+      heap->current[size_class] = nullptr;
+      retire(heap, slab);
+    }
+    slab = next_slab(heap, size_class);
+    if (slab == nullptr) return nullptr;
+    heap->current[size_class] = slab;
+  }
+}
+
+void file_slab(Heap* heap, SlabHeader* slab) {
+  if (slab->used() == 0) {
+    give_back(slab);
+  } else {
+    heap->partial[slab->size_class].push_back(slab);
+  }
+}
+
+void transition(Heap* heap, SlabHeader* slab) {
+  if (slab->full) {  // its first free block since it was full
+    unlist(heap, slab);
+    slab->countdown = slab->rest;
+    slab->rest = 0;
+    file_slab(heap, slab);
+  } else if (slab != heap->current[slab->size_class]) {  // empty
+    unlist(heap, slab);
+    give_back(slab);
+  }
+  if (pages::purge_pending() && !heap->user) pages::tick();
+}
+
+void read_inbox(Heap* heap) {
+  // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
+  SlabHeader* slab = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
+  while (slab != nullptr) {
+    SlabHeader* next = slab->inbox_next;
+    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
+    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    const bool mine = owner_of(slab) == reinterpret_cast<uintptr_t>(heap) && slab->kind == Kind::slab;
+    if (!mine) {
+      shard::reconsider(slab);
+    } else if (slab != heap->current[slab->size_class]) {
+      unlist(heap, slab);
+      slab::drain(slab, slab::take_remote(slab));
+      file_slab(heap, slab);
+    }
+    slab = next;
+  }
+}
+
+void leave_slabs(Heap* heap) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    empty_bin(heap, c);
+    SlabHeader* slab = heap->current[c];
+    heap->current[c] = nullptr;
+    if (slab != nullptr) leave(heap, slab);
+    while ((slab = heap->partial[c].pop_front()) != nullptr) leave(heap, slab);
+  }
+  while (SlabHeader* slab = heap->full.pop_front()) {
+    slab->full = false;
+    leave(heap, slab);
+  }
+}
+
+void drop_slabs(Heap* heap) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
+    heap->current[c] = nullptr;
+    heap->bins[c] = nullptr;
+    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
+  }
+  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,32 @@
+// free: push the block on its slab's list, if the slab is this thread's.
+#ifndef HUMMOCK_HEAP_RELEASE_H
+#define HUMMOCK_HEAP_RELEASE_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap {
+
+// Not this thread's slab: null, foreign, remote, large, or wrong.
+void release_slow(void* p);
+// The countdown reached zero: the slab was full, or is empty.
+void transition(Heap* heap, SlabHeader* slab);
+
+__attribute__((always_inline)) inline void release_own(Heap* heap, SlabHeader* slab, void* p) {
+  void* head = slab->free;
+  if (__builtin_expect(head == p, false)) slab::double_free(p);
+  slab::link_of(p) = head;
+  slab->free = p;
+  slab->sum += reinterpret_cast<uintptr_t>(p);
+  if (__builtin_expect(--slab->countdown == 0, false)) transition(heap, slab);
+}
+
+__attribute__((always_inline)) inline void release(void* p) {
+  SlabHeader* slab = pages::header_of(p);
+  Heap* heap = thread_heap;
+  if (__builtin_expect(owner_of(slab) != reinterpret_cast<uintptr_t>(heap), false)) return release_slow(p);
+  release_own(heap, slab, p);
+}
+
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_RELEASE_H

@@ -1,0 +1,71 @@
+// Frees into slabs of others: gathered per slab, handed over with one compare-and-swap.
+#include "heap/refill.h"
+#include "heap/release.h"
+#include "shard/shard.h"
+
+namespace hummock::heap {
+namespace {
+
+constexpr uint32_t kFlushCount = 32;
+
+// Puts a slab, whose queued flag the caller set, in its owner's inbox. The flag makes the caller the only
+// one to do so, and inbox_next its own until then. False when nobody is there to read it.
+bool post(SlabHeader* slab) {
+  const uintptr_t owner = owner_of(slab);
+  if (owner == kNobody || owner == kShared) return false;
+  Heap* heap = reinterpret_cast<Heap*>(owner);
+  SlabHeader* head = __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED);
+  do {
+    if (head == kSealed) return false;
+    slab->inbox_next = head;
+    // release: pairs with the exchange in read_inbox.
+  } while (!__atomic_compare_exchange_n(&heap->inbox, &head, slab, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+  return true;
+}
+
+void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count) {
+  const slab::Pushed pushed = slab::push_remote(slab, first, last, count);
+  if ((pushed.old & slab::kSharedBit) != 0) {
+    shard::after_remote_free(slab, pushed.old, count);
+  } else if (pushed.must_queue && !post(slab)) {
+    // The owner left between our push and now: whoever clears the flag looks again.
+    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    shard::reconsider(slab);
+  }
+}
+
+RemoteEntry& entry_for(Heap* heap, const SlabHeader* slab) {
+  return heap->remote[(reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader)) % kRemoteEntries];
+}
+
+void flush(RemoteEntry& entry) {
+  if (entry.count == 0) return;
+  hand_over(entry.slab, entry.first, entry.last, entry.count);
+  entry = {};
+}
+
+}  // namespace
+
+void release_remote(Heap* heap, SlabHeader* slab, void* p) {
+  RemoteEntry& entry = entry_for(heap, slab);
+  if (entry.slab != slab) {
+    flush(entry);
+    entry = {slab, nullptr, p, 0};
+    heap->remote_used = true;
+  }
+  if (entry.first == p) slab::double_free(p);
+  slab::link_of(p) = entry.first;
+  entry.first = p;
+  if (++entry.count == kFlushCount) flush(entry);
+}
+
+void release_remote_now(SlabHeader* slab, void* p) {
+  hand_over(slab, p, p, 1);
+}
+
+void flush_remote(Heap* heap) {
+  heap->remote_used = false;
+  for (RemoteEntry& entry : heap->remote) flush(entry);
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,122 @@
+#include "heap/user.h"
+
+#include <string.h>
+
+#include "heap/allocate.h"
+#include "heap/attach.h"
+#include "heap/block.h"
+#include "heap/checked.h"
+#include "heap/diagnose.h"
+#include "heap/large.h"
+#include "heap/refill.h"
+#include "heap/release.h"
+
+namespace hummock::heap {
+namespace {
+
+void* take_locked(Heap* heap, size_t align, size_t size, bool* zeroed) {
+  const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
+  if (size_class == 0) return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
+  *zeroed = false;
+  void* block = pop(heap, size_class);
+  return block != nullptr ? block : refill(heap, size_class);
+}
+
+void count_slab(const SlabHeader* slab, size_t bin_blocks, hummock_heap_stats_t* out) {
+  const size_t live = slab->used() - bin_blocks;
+  out->live_blocks += live;
+  out->live_bytes += live * slab::row_of(slab).block_size;
+  out->mapped_bytes += slab->bytes;
+  out->slabs += 1;
+}
+
+void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
+  for (; slab != nullptr; slab = slab->next) count_slab(slab, 0, out);
+}
+
+size_t length_of(void* block) {
+  size_t length = 0;
+  for (; block != nullptr; block = slab::link_of(block)) ++length;
+  return length;
+}
+
+}  // namespace
+
+Heap* user_create() {
+  initialise();
+  Heap* heap = new_user_heap();
+  return heap != nullptr ? heap : static_cast<Heap*>(no_memory());
+}
+
+void* user_take(Heap* heap, size_t align, size_t size, bool zero) {
+  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+  bool zeroed = false;
+  void* block;
+  {
+    os::LockGuard guard(heap->lock);
+    block = take_locked(heap, align, size, &zeroed);
+  }
+  if (block == nullptr) return no_memory();
+  if (zero && !zeroed) memset(block, 0, find_block("calloc", block).room);
+  return block;
+}
+
+void* user_allocate(Heap* heap, size_t size) {
+  if (is_checked()) return checked::allocate(heap, 0, size, false);
+  return user_take(heap, 0, size, false);
+}
+
+void* user_allocate_zeroed(Heap* heap, size_t size) {
+  if (is_checked()) return checked::allocate(heap, 0, size, true);
+  return user_take(heap, 0, size, true);
+}
+
+void* user_allocate_aligned(Heap* heap, size_t align, size_t size) {
+  if (is_checked()) return checked::allocate(heap, align, size, false);
+  return user_take(heap, align, size, false);
+}
+
+void* user_reallocate(Heap* heap, void* p, size_t size) {
+  if (is_checked()) return checked::reallocate(heap, p, size, false);
+  if (find_block("hummock_heap_realloc", p).heap != heap) bad_pointer("hummock_heap_realloc", p);
+  return reallocate(p, size);
+}
+
+void user_release(Heap* heap, void* p) {
+  if (is_checked()) return checked::release("hummock_heap_free", p);
+  os::LockGuard guard(heap->lock);
+  const Block block = find_block("hummock_heap_free", p);
+  if (block.heap != heap) bad_pointer("hummock_heap_free", p);
+  if (block.is_large()) {
+    release_large(block.header);
+  } else {
+    release_own(heap, block.header, p);
+  }
+}
+
+void user_destroy(Heap* heap) {
+  if (is_checked()) checked::forget(heap);
+  {
+    os::LockGuard guard(heap->lock);
+    drop_slabs(heap);
+    while (SlabHeader* header = heap->large.front()) release_large(header);
+  }
+  delete_user_heap(heap);
+}
+
+void user_stats(Heap* heap, hummock_heap_stats_t* out) {
+  os::LockGuard guard(heap->lock);
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    if (heap->current[c] != nullptr) count_slab(heap->current[c], length_of(heap->bins[c]), out);
+    count_list(heap->partial[c].front(), out);
+  }
+  count_list(heap->full.front(), out);
+  for (const SlabHeader* header = heap->large.front(); header != nullptr; header = header->next) {
+    out->live_blocks += 1;
+    out->live_bytes += header->bytes;
+    out->mapped_bytes += header->bytes;
+    out->slabs += 1;
+  }
+}
+
+}  // namespace hummock::heap

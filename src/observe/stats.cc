@@ -1,0 +1,53 @@
+#include "observe/stats.h"
+
+#include <string.h>
+
+#include "heap/heap.h"
+#include "os/os.h"
+#include "pages/metadata.h"
+
+namespace hummock::observe {
+namespace {
+
+// Reads headers while their owners write them: a figure may be late, nothing is followed.
+__attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void* context) {
+  auto* out = static_cast<hummock_stats_t*>(context);
+  const Kind kind = header->kind;
+  if (kind == Kind::large || kind == Kind::huge) {
+    out->large_blocks += 1;
+    out->large_bytes += header->bytes;
+    out->live += header->bytes;
+  } else if (kind == Kind::slab || kind == Kind::own_slab) {
+    const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
+    const bool shared = (word & slab::kSharedBit) != 0;
+    const size_t used = shared ? header->shared_live : header->used();
+    const size_t back = slab::count_of(word);
+    const size_t live = used > back ? used - back : 0;
+    hummock_class_stats_t& row = out->per_class[header->size_class];
+    row.slabs += 1;
+    row.live_blocks += live;
+    out->live += live * slab::row_of(header).block_size;
+  }
+}
+
+}  // namespace
+
+void collect(hummock_stats_t* out) {
+  const size_t size = out->size;
+  memset(out, 0, sizeof *out);
+  out->size = size;
+  for (unsigned c = 0; c < slab::kClasses; ++c) out->per_class[c].block_size = slab::kTable.row[c].block_size;
+  out->classes = slab::kClasses;
+  pages::visit_headers(visit, out);
+  const pages::Totals totals = pages::totals();
+  out->committed = totals.used + totals.huge_bytes;
+  out->dirty = totals.dirty;
+  out->mapped = totals.mapped;
+  out->peak = totals.peak;
+  out->purged = totals.purged;
+  out->metadata = pages::metadata_bytes();
+  out->resident = os::resident_bytes();
+  heap::count_heaps(&out->threads, &out->heaps);
+}
+
+}  // namespace hummock::observe

@@ -1,0 +1,153 @@
+#include "shard/shard.h"
+
+#include "base/list.h"
+#include "os/lock.h"
+
+namespace hummock::shard {
+namespace {
+
+constexpr unsigned kShards = 8;
+
+using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
+
+struct alignas(64) Shard {
+  os::Lock lock;
+  SlabList lists[slab::kClasses];  // guarded by lock
+};
+
+Shard shards[kShards];
+uint8_t nonempty[slab::kClasses];  // bit i: shards[i] lists a slab of the class. Written under the
+                                   // shard's lock, atomic; read without: a hint.
+
+unsigned shard_of(const SlabHeader* slab) {
+  return static_cast<unsigned>((reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader)) % kShards);
+}
+
+bool is_shared(const SlabHeader* slab) {
+  return (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & slab::kSharedBit) != 0;
+}
+
+// The next three need the shard's lock.
+void enlist(Shard& shard, SlabHeader* slab) {
+  slab->listed = true;
+  shard.lists[slab->size_class].push_back(slab);
+  __atomic_fetch_or(&nonempty[slab->size_class], static_cast<uint8_t>(1u << (&shard - shards)), __ATOMIC_RELAXED);
+}
+
+void delist(Shard& shard, SlabHeader* slab) {
+  if (!slab->listed) return;
+  slab->listed = false;
+  SlabList& list = shard.lists[slab->size_class];
+  list.remove(slab);
+  if (list.empty()) {
+    __atomic_fetch_and(&nonempty[slab->size_class], static_cast<uint8_t>(~(1u << (&shard - shards))),
+                       __ATOMIC_RELAXED);
+  }
+}
+
+// From shared to owned. The new owner is written before the shared bit goes (release), so a freer that
+// finds the bit gone, and notify reached, finds whom to tell.
+void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
+  delist(shard, slab);
+  slab->home = heap;
+  slab->notify = slab->capacity / 4 != 0 ? slab->capacity / 4 : 1;
+  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
+  // acq_rel: acquire for the links of the chain, release for the owner above.
+  const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
+  slab->countdown = slab->shared_live;
+  slab->rest = 0;
+  slab::drain(slab, word);
+}
+
+// Every live block has come back: nobody can free here any more, so the slab is the caller's.
+void finish(Shard& shard, SlabHeader* slab) {
+  delist(shard, slab);
+  const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
+  slab::check_empty(slab, slab::chain_of(word), slab::count_of(word));
+}
+
+// Does what the state of a shared slab asks for. Idempotent, so that it may be called on suspicion.
+void settle(SlabHeader* slab) {
+  Shard& shard = shards[shard_of(slab)];
+  shard.lock.lock();
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  if ((word & slab::kSharedBit) == 0) {  // somebody else adopted or finished it
+    shard.lock.unlock();
+    return;
+  }
+  const uint32_t count = slab::count_of(word);
+  if (count >= slab->shared_live) {
+    finish(shard, slab);
+    shard.lock.unlock();
+    slab::destroy(slab);
+    return;
+  }
+  if (!slab->listed && count >= slab->notify) enlist(shard, slab);
+  shard.lock.unlock();
+}
+
+}  // namespace
+
+void give_away(SlabHeader* slab, heap::Heap* home) {
+  const uint32_t want = slab->capacity / 4;
+  const uint32_t have = slab::available(slab);
+  slab->home = home;
+  slab->shared_live = slab->used();
+  slab->listed = slab->full = false;
+  __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
+  __atomic_store_n(&slab->owner, kShared, __ATOMIC_RELAXED);
+  // release: owner, notify, shared_live and the free list before the bit. From here the slab may be
+  // adopted or finished by others at any time, except that a count reached before is ours to act on.
+  const uint32_t live = slab->shared_live;
+  const uint32_t notify = slab->notify;
+  const uint64_t old = __atomic_fetch_or(&slab->remote, slab::kSharedBit, __ATOMIC_ACQ_REL);
+  if (slab::count_of(old) >= notify || slab::count_of(old) >= live) settle(slab);
+}
+
+SlabHeader* adopt(unsigned size_class, heap::Heap* heap) {
+  uint8_t hints = __atomic_load_n(&nonempty[size_class], __ATOMIC_RELAXED);
+  while (hints != 0) {
+    Shard& shard = shards[__builtin_ctz(hints)];
+    hints = static_cast<uint8_t>(hints & (hints - 1));
+    os::LockGuard guard(shard.lock);
+    SlabHeader* slab = shard.lists[size_class].front();
+    if (slab == nullptr) continue;
+    take_over(shard, slab, heap);
+    return slab;
+  }
+  return nullptr;
+}
+
+bool reclaim(SlabHeader* slab, heap::Heap* heap) {
+  Shard& shard = shards[shard_of(slab)];
+  os::LockGuard guard(shard.lock);
+  if (!is_shared(slab)) return false;
+  take_over(shard, slab, heap);
+  return true;
+}
+
+void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
+  // A count that jumps over a bound acts on it; one that was beyond it already was acted on.
+  const uint32_t before = slab::count_of(old);
+  const uint32_t now = before + count;
+  const uint32_t notify = __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
+  const uint32_t live = __atomic_load_n(&slab->shared_live, __ATOMIC_RELAXED);
+  if ((before < notify && now >= notify) || now >= live) settle(slab);
+}
+
+void reconsider(SlabHeader* slab) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  if ((word & slab::kSharedBit) != 0) settle(slab);
+}
+
+void lock_all() {
+  for (Shard& shard : shards) shard.lock.lock();
+}
+void unlock_all() {
+  for (Shard& shard : shards) shard.lock.unlock();
+}
+void reset_all() {
+  for (Shard& shard : shards) shard.lock.reset();
+}
+
+}  // namespace hummock::shard
