@@ -169,6 +169,7 @@ static void meet(void) {
 static void* park(void* argument) {
   const size_t self = (size_t)argument;
   meet();
+  meet();
   for (int i = 0; i < kEach; ++i) parked_blocks[self][i] = get(parked_sizes[self][i]);
   meet();
   meet();
@@ -188,6 +189,7 @@ static void parked(size_t stays) {
   free(get(100));
   meet();
   const size_t before = resident();
+  meet();
   meet();
   say("full", resident() - before);
   size_t live = 0;
