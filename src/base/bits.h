@@ -35,12 +35,26 @@ constexpr uint32_t low_mask(unsigned count) {
 
 // Length of the longest run of set bits.
 constexpr unsigned longest_run(uint32_t bits) {
+  if (bits == ~uint32_t{0}) return 32;
+  // runs[i]: where runs of 2^i begin. The length is put together from its largest power downwards.
+  uint32_t runs[5] = {bits};
+  for (unsigned i = 1; i < 5; ++i) runs[i] = runs[i - 1] & (runs[i - 1] >> (1u << (i - 1)));
   unsigned length = 0;
-  while (bits != 0) {
-    bits &= bits << 1;
-    ++length;
+  uint32_t begins = ~uint32_t{0};
+  for (unsigned i = 5; i-- != 0;) {
+    const uint32_t longer = begins & (runs[i] >> length);
+    if (longer == 0) continue;
+    begins = longer;
+    length += 1u << i;
   }
   return length;
+}
+static_assert(longest_run(0) == 0 && longest_run(0x0fe07) == 7 && longest_run(0xfffffffe) == 31);
+
+// Number of set bits of `mask`, which has `most`, in `bits`: most often all or none.
+constexpr unsigned count_in(uint32_t bits, uint32_t mask, unsigned most) {
+  if ((bits & mask) == mask) return most;
+  return (bits & mask) == 0 ? 0 : static_cast<unsigned>(__builtin_popcount(bits & mask));
 }
 
 // Bit i of the result is set when bits i … i + count - 1 of `bits` all are; count 1…32.

@@ -10,6 +10,7 @@ class List {
  public:
   bool empty() const { return head_ == nullptr; }
   T* front() const { return head_; }
+  T* back() const { return tail_; }
 
   void push_front(T* item) {
     item->*Prev = nullptr;

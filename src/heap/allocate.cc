@@ -66,14 +66,23 @@ void* resize(void* p, size_t size, bool zero) {
 
 }  // namespace
 
-void* allocate_slow(size_t size) {
-  if (is_checked()) return checked::allocate(nullptr, 0, size, false);
-  return small_block(slab::class_of(size == 0 ? 1 : size));
+void* allocate_slow(size_t size_class) {
+  Heap* heap = thread_heap;
+  // Most often the thread has freed blocks of its current slab, and nothing else is to be done.
+  SlabHeader* slab = heap->current[size_class];
+  if (__builtin_expect(slab != nullptr && slab->free != nullptr && !heap->remote_used, true)) {
+    if (pages::purge_pending()) pages::tick();
+    void* block = slab::take_freed(slab);
+    heap->bins[size_class] = slab::link_of(block);
+    return block;
+  }
+  if (is_checked()) return checked::allocate(nullptr, 0, 0, false);  // only size 0 comes by here then
+  return small_block(size_class == 0 ? 1 : static_cast<unsigned>(size_class));
 }
 
 void* allocate_medium(size_t size) {
   if (size <= slab::kMaxSmall) {
-    const unsigned size_class = slab::class_of(size);
+    const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
     void* block = pop(thread_heap, size_class);
     if (__builtin_expect(block != nullptr, true)) return block;
     return is_checked() ? checked::allocate(nullptr, 0, size, false) : small_block(size_class);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/options.h"
+#include "heap/allocate.h"
 #include "heap/refill.h"
 #include "os/os.h"
 #include "pages/metadata.h"
@@ -10,6 +11,7 @@
 
 namespace hummock::heap {
 
+size_t fast_limit;
 Heap empty_heap;
 Heap ended_heap;
 __thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
@@ -49,6 +51,7 @@ void keep_record(Heap* heap) {
 void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
   thread_heap = &ended_heap;
+  heap->attached = false;
   flush_remote(heap);
   read_inbox(heap);
   leave_slabs(heap);
@@ -98,6 +101,7 @@ void initialise() {
     if (started) return;
     options::init(os::is_privileged());
     pthread_key_create(&exit_key, detach);
+    if (!options::values.checked) fast_limit = slab::kMaxStepped;
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
@@ -121,6 +125,7 @@ Heap* attach() {
   }
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
+  heap->attached = true;
   thread_heap = heap;                  // first: setting the key may allocate
   pthread_setspecific(exit_key, heap);
   return heap;

@@ -18,9 +18,8 @@ void retire(Heap* heap, SlabHeader* slab) {
     shard::give_away(slab, heap);
     return;
   }
-  slab->rest = slab->used() - 1;
-  slab->countdown = 1;
   slab->full = true;
+  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap) + kFull, __ATOMIC_RELAXED);
   heap->full.push_back(slab);
 }
 
@@ -103,17 +102,18 @@ void file_slab(Heap* heap, SlabHeader* slab) {
   }
 }
 
-void transition(Heap* heap, SlabHeader* slab) {
-  if (slab->full) {  // its first free block since it was full
-    unlist(heap, slab);
-    slab->countdown = slab->rest;
-    slab->rest = 0;
-    file_slab(heap, slab);
-  } else if (slab != heap->current[slab->size_class]) {  // empty
+void no_longer_full(Heap* heap, SlabHeader* slab) {
+  unlist(heap, slab);
+  own(heap, slab);
+  heap->partial[slab->size_class].push_back(slab);
+}
+
+void emptied(Heap* heap, SlabHeader* slab) {
+  if (slab != heap->current[slab->size_class]) {
     unlist(heap, slab);
     give_back(slab);
   }
-  if (pages::purge_pending() && !heap->user) pages::tick();
+  if (pages::purge_pending()) pages::tick();
 }
 
 void read_inbox(Heap* heap) {
@@ -123,11 +123,12 @@ void read_inbox(Heap* heap) {
     SlabHeader* next = slab->inbox_next;
     // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
     __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    const bool mine = owner_of(slab) == reinterpret_cast<uintptr_t>(heap) && slab->kind == Kind::slab;
+    const bool mine = (owner_of(slab) & ~kFull) == reinterpret_cast<uintptr_t>(heap);
     if (!mine) {
       shard::reconsider(slab);
     } else if (slab != heap->current[slab->size_class]) {
       unlist(heap, slab);
+      own(heap, slab);
       slab::drain(slab, slab::take_remote(slab));
       file_slab(heap, slab);
     }

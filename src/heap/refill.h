@@ -12,6 +12,9 @@ void* refill(Heap* heap, unsigned size_class);
 // An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
 void file_slab(Heap* heap, SlabHeader* slab);
 
+// Before the first free into a full slab that the heap kept.
+void no_longer_full(Heap* heap, SlabHeader* slab);
+
 // Takes the inbox: what others freed in our slabs.
 void read_inbox(Heap* heap);
 

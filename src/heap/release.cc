@@ -21,6 +21,10 @@ void release_in_slab(SlabHeader* slab, void* p) {
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
+  if (owner_of(slab) == reinterpret_cast<uintptr_t>(heap) + kFull) {
+    no_longer_full(heap, slab);
+    return release_own(heap, slab, p);
+  }
   // Its own thread frees into a slab it gave away: it takes it back, and will keep it.
   if (slab->home == heap && is_shared(slab) && shard::reclaim(slab, heap)) {
     slab->home_frees = true;

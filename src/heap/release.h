@@ -8,16 +8,16 @@ namespace hummock::heap {
 
 // Not this thread's slab: null, foreign, remote, large, or wrong.
 void release_slow(void* p);
-// The countdown reached zero: the slab was full, or is empty.
-void transition(Heap* heap, SlabHeader* slab);
+// The slab has become empty.
+void emptied(Heap* heap, SlabHeader* slab);
 
 __attribute__((always_inline)) inline void release_own(Heap* heap, SlabHeader* slab, void* p) {
   void* head = slab->free;
   if (__builtin_expect(head == p, false)) slab::double_free(p);
   slab::link_of(p) = head;
   slab->free = p;
-  slab->sum += reinterpret_cast<uintptr_t>(p);
-  if (__builtin_expect(--slab->countdown == 0, false)) transition(heap, slab);
+  slab->live_sum -= reinterpret_cast<uintptr_t>(p);
+  if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
 }
 
 __attribute__((always_inline)) inline void release(void* p) {

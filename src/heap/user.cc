@@ -90,6 +90,7 @@ void user_release(Heap* heap, void* p) {
   if (block.is_large()) {
     release_large(block.header);
   } else {
+    if (block.header->full) no_longer_full(heap, block.header);
     release_own(heap, block.header, p);
   }
 }

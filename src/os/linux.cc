@@ -37,14 +37,31 @@ class KeepErrno {
   int saved_;
 };
 
+// Addresses in a slab must be large beside the sum of all its offsets (slab_header.h, used()).
+constexpr uintptr_t kLeastAddress = uintptr_t{1} << 28;
+
 char* map_at(void* hint, size_t size) {
   void* p = calls.map(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   return p == MAP_FAILED ? nullptr : static_cast<char*>(p);
 }
 
 bool fits(const char* mapped, size_t before, size_t align) {
-  return mapped != nullptr && base::align_up(reinterpret_cast<uintptr_t>(mapped) + before, align) ==
+  if (reinterpret_cast<uintptr_t>(mapped) < kLeastAddress) return false;
+  return base::align_up(reinterpret_cast<uintptr_t>(mapped) + before, align) ==
                                   reinterpret_cast<uintptr_t>(mapped) + before;
+}
+
+// Under valgrind the system maps upwards from a low address: look for a place of our own above.
+char* map_high(size_t total, size_t align, size_t before) {
+  static uintptr_t next = uintptr_t{1} << 36;  // a hint: two threads may try the same place
+  for (int tries = 0; tries < 64; ++tries) {
+    const uintptr_t step = base::align_up(total, align);
+    const uintptr_t wish = __atomic_fetch_add(&next, step, __ATOMIC_RELAXED);
+    char* p = map_at(reinterpret_cast<void*>(base::align_up(wish + before, align) - before), total);
+    if (fits(p, before, align)) return p;
+    if (p != nullptr) calls.unmap(p, total);
+  }
+  return nullptr;
 }
 
 // Reserves more than needed and cuts the surplus off: always works where there is room for it.
@@ -90,6 +107,10 @@ void* map_aligned(size_t size, size_t align, size_t before) {
   // The system maps downwards, so the aligned place just below the probe is usually free.
   const uintptr_t wish = base::align_down(reinterpret_cast<uintptr_t>(probe) + before, align) - before;
   calls.unmap(probe, total);
+  if (reinterpret_cast<uintptr_t>(probe) < 2 * kLeastAddress) {
+    char* high = map_high(total, align, before);
+    return high == nullptr ? nullptr : high + before;
+  }
   char* second = map_at(reinterpret_cast<void*>(wish), total);
   if (fits(second, before, align)) return second + before;
   if (second != nullptr) calls.unmap(second, total);

@@ -35,29 +35,32 @@ void list(HugePage* page) {
   nonempty |= uint64_t{1} << page->run;
 }
 
-void count_used(ptrdiff_t slots) {
-  used_slots += static_cast<size_t>(slots);
+// Written under the lock, read without.
+void add_dirty(int32_t slots) {
+  __atomic_store_n(&dirty_slots, dirty_slots + static_cast<uint32_t>(slots), __ATOMIC_RELAXED);
+}
+
+void count_used(int32_t slots) {
+  used_slots += static_cast<size_t>(ptrdiff_t{slots});
   const size_t now = used_slots + dirty_slots;
   if (now > peak_slots) peak_slots = now;
 }
 
-// Marks slots used or free; `mask` lies in one huge page.
-void take(HugePage* page, uint32_t mask) {
+// Marks slots used or free. `mask` has `slots` bits and lies in one huge page.
+void take(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
-  const int reused = __builtin_popcount(page->dirty & mask);
-  __atomic_fetch_sub(&dirty_slots, static_cast<uint32_t>(reused), __ATOMIC_RELAXED);
+  add_dirty(-static_cast<int32_t>(base::count_in(page->dirty, mask, slots)));
   page->used |= mask;
   page->dirty |= mask;
-  count_used(__builtin_popcount(mask));
+  count_used(static_cast<int32_t>(slots));
   refile(page);
 }
 
-void give(HugePage* page, uint32_t mask) {
+void give(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
-  const int slots = __builtin_popcount(mask);
   page->used &= ~mask;
-  __atomic_fetch_add(&dirty_slots, static_cast<uint32_t>(slots), __ATOMIC_RELAXED);
-  count_used(-slots);
+  add_dirty(static_cast<int32_t>(slots));
+  count_used(-static_cast<int32_t>(slots));
   refile(page);
 }
 
@@ -70,20 +73,26 @@ uint32_t part_mask(unsigned number, unsigned first, unsigned slots) {
   return base::low_mask(to) & ~base::low_mask(from);
 }
 
-// Calls change(page, mask) for each huge page that the slots touch.
+// Calls change(page, mask, slots) for each huge page that the slots touch.
 template <class Change>
 void for_parts(Region* region, unsigned first, unsigned slots, Change change) {
+  const unsigned number = first / kSlotsPerHugePage;
   const unsigned last = (first + slots - 1) / kSlotsPerHugePage;
-  for (unsigned n = first / kSlotsPerHugePage; n <= last; ++n) {
-    change(&region->page[n], part_mask(n, first, slots));
+  if (number == last) {
+    change(&region->page[number], base::low_mask(slots) << (first % kSlotsPerHugePage), slots);
+    return;
+  }
+  for (unsigned n = number; n <= last; ++n) {
+    const uint32_t mask = part_mask(n, first, slots);
+    change(&region->page[n], mask, static_cast<unsigned>(__builtin_popcount(mask)));
   }
 }
 
 Span make_span(Region* region, unsigned first, unsigned slots) {
   bool zeroed = true;
-  for_parts(region, first, slots, [&](HugePage* page, uint32_t mask) {
+  for_parts(region, first, slots, [&](HugePage* page, uint32_t mask, unsigned count) {
     zeroed = zeroed && (page->dirty & mask) == 0;
-    take(page, mask);
+    take(page, mask, count);
   });
   SlabHeader* header = region->header(first);
   header->start = region->base + first * kSlotSize;
@@ -205,7 +214,7 @@ void refile(HugePage* page) {
   if (due == page->queued) return;
   page->queued = due;
   if (due) {
-    page->since = os::now_ms();
+    page->since = kNow;
     purge_queue.push_back(page);
   } else {
     purge_queue.remove(page);
@@ -249,7 +258,7 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   const unsigned more = slots - header->slots;
   if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
   bool free = true;
-  for_parts(region, end, more, [&](HugePage* page, uint32_t mask) { free = free && (page->used & mask) == 0; });
+  for_parts(region, end, more, [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
   if (!free) return false;
   for_parts(region, end, more, take);
   header->slots = static_cast<uint16_t>(slots);

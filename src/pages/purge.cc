@@ -50,7 +50,7 @@ bool purge_page(HugePage* page) {
   const uint32_t slots = static_cast<uint32_t>(__builtin_popcount(mask));
   unlist(page);
   page->used |= mask;  // nobody takes, nobody purges
-  __atomic_fetch_sub(&dirty_slots, slots, __ATOMIC_RELAXED);
+  __atomic_store_n(&dirty_slots, dirty_slots - slots, __ATOMIC_RELAXED);
   refile(page);
   page_lock.unlock();
   const uint32_t failed = purge_runs(page, mask);
@@ -59,17 +59,25 @@ bool purge_page(HugePage* page) {
   unlist(page);
   page->used &= ~mask;
   page->dirty &= ~(mask & ~failed);
-  __atomic_fetch_add(&dirty_slots, kept, __ATOMIC_RELAXED);
+  __atomic_store_n(&dirty_slots, dirty_slots + kept, __ATOMIC_RELAXED);
   purged_slots += slots - kept;
   refile(page);
   return failed == 0;
+}
+
+// Pages that entered since the last tick get its time: no clock is read when a span is freed.
+void stamp(uint64_t now) {
+  for (HugePage* page = purge_queue.back(); page != nullptr && page->since == kNow; page = page->purge_prev) {
+    page->since = now;
+  }
 }
 
 // Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
 bool purge_while(uint64_t before, size_t keep, uint64_t now) {
   bool any = false;
   os::LockGuard guard(page_lock);
-  if (now < refused_until) return false;
+  stamp(now);
+  if (now < refused_until && before != kForEver) return false;
   while (HugePage* page = purge_queue.front()) {
     if (page->since > before && dirty_slots <= keep) break;
     if (!purge_page(page)) {
@@ -99,7 +107,7 @@ void tick() {
 }
 
 bool purge_all(size_t keep) {
-  return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms() + 1000);
+  return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
 }
 
 }  // namespace hummock::pages

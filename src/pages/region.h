@@ -19,7 +19,7 @@ struct HugePage {
   uint8_t run;     // longest run of free slots = the free list it stands in
   uint8_t number;  // in its region
   bool queued;
-  uint64_t since;  // when it entered the purge queue, ms
+  uint64_t since;  // when it entered the purge queue, ms; kNow until the next tick
   Region* region;
   HugePage* next;
   HugePage* prev;
@@ -28,6 +28,8 @@ struct HugePage {
 
   uint32_t purgeable() const { return dirty & ~used; }
 };
+
+inline constexpr uint64_t kNow = ~uint64_t{0};
 
 // 32 MiB (less where the system is tight) of address space; slot 0 holds the headers.
 struct Region {
@@ -44,7 +46,7 @@ using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_
 
 extern os::Lock page_lock;
 extern Region* regions;          // atomic: release by add_region, acquire by visitors
-extern PurgeQueue purge_queue;   // oldest first
+extern PurgeQueue purge_queue;   // oldest first, those not yet stamped last
 extern size_t used_slots;
 extern size_t peak_slots;
 extern size_t mapped_bytes;

@@ -25,7 +25,7 @@ inline SlabHeader* header_of(const void* p) {
   const uintptr_t a = reinterpret_cast<uintptr_t>(p) >> 9;
   const uintptr_t slot = a & 0xff80;  // slot number × sizeof(SlabHeader)
   const uint32_t entry = static_cast<uint32_t>(a) >> 16;
-  const intptr_t distance = __atomic_load_n(&region_map.distance[entry], __ATOMIC_RELAXED);
+  const intptr_t distance = relaxed(region_map.distance[entry]);
   return reinterpret_cast<SlabHeader*>(reinterpret_cast<char*>(region_map.dummy) + distance + slot);
 }
 

@@ -29,12 +29,11 @@ enum class Kind : uint8_t {
 
 struct SlabHeader {
   // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
-  uintptr_t owner;     // the heap that frees here by the fast path; kNobody, kShared. Atomic, relaxed
-                       // on the fast path: only a heap itself stores or removes its own address.
+  uintptr_t owner;     // the heap that frees here by the fast path; heap + kFull; kNobody; kShared.
+                       // Atomic, relaxed: only a heap itself stores or removes its own address.
   void* free;          // blocks freed and not yet taken, linked through their first word
-  uintptr_t sum;       // sum of the addresses in `free`: finds what was not a block
-  uint32_t countdown;  // frees until something must be done; blocks in use = countdown + rest
-  uint32_t rest;       // full slab: in use - 1 (so that the first free is noticed); else 0
+  uintptr_t live_sum;  // sum of the addresses of the blocks in use: 0 is an empty slab, and what is
+                       // no such sum shows that something else was freed
   SlabHeader* next;    // list of the heap, or of the shard
   SlabHeader* prev;
   uint16_t carved;    // blocks ever cut from the slab since it was taken; ≤ capacity
@@ -53,11 +52,12 @@ struct SlabHeader {
   uint32_t notify;              // remote frees that make it worth somebody's attention
   uint16_t slots;               // slots of the span
   bool listed;                  // shared: stands in its shard's list. Guarded by the shard.
-  bool full;                    // owned: stands in the heap's list of full slabs
+  bool full;                    // owned: stands in the heap's list of full slabs, owner has kFull
   SlabHeader* huge_next;        // huge: list of all. Guarded by the lock of huge.cc.
   SlabHeader* huge_prev;
 
-  uint32_t used() const { return countdown + rest; }
+  // Blocks in use. Exact: offsets in the slab add up to less than one start address.
+  size_t used() const { return live_sum / reinterpret_cast<uintptr_t>(start); }
 };
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
@@ -65,9 +65,22 @@ static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields sh
 // Values of `owner` that are no heap.
 inline constexpr uintptr_t kNobody = 0;
 inline constexpr uintptr_t kShared = 1;
+// Added to a heap's address: its slab is full, and its first free must take the slow path.
+inline constexpr uintptr_t kFull = 2;
+
+// A load that may race with a store of the same aligned word, ordered by nothing. Plain where nobody
+// instruments, because compilers do not fold atomic loads into the instructions that use them.
+template <class T>
+__attribute__((always_inline)) inline T relaxed(const T& word) {
+#if defined(__SANITIZE_THREAD__)
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+#else
+  return word;
+#endif
+}
 
 inline uintptr_t owner_of(const SlabHeader* slab) {
-  return __atomic_load_n(&slab->owner, __ATOMIC_RELAXED);
+  return relaxed(slab->owner);
 }
 
 }  // namespace hummock

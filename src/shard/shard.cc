@@ -54,8 +54,6 @@ void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
   // acq_rel: acquire for the links of the chain, release for the owner above.
   const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
-  slab->countdown = slab->shared_live;
-  slab->rest = 0;
   slab::drain(slab, word);
 }
 
@@ -92,7 +90,7 @@ void give_away(SlabHeader* slab, heap::Heap* home) {
   const uint32_t want = slab->capacity / 4;
   const uint32_t have = slab::available(slab);
   slab->home = home;
-  slab->shared_live = slab->used();
+  slab->shared_live = static_cast<uint32_t>(slab->used());
   slab->listed = slab->full = false;
   __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
   __atomic_store_n(&slab->owner, kShared, __ATOMIC_RELAXED);

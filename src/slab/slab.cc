@@ -5,61 +5,61 @@
 namespace hummock::slab {
 namespace {
 
-constexpr size_t kCarveBytes = 4096;  // one page: no memory is touched long before it is needed
+constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
 
-// Free blocks in the list: what was carved and is not in use.
-uint32_t listed_blocks(const SlabHeader* slab) {
-  const uint32_t used = slab->used();
-  if (used > slab->carved) corrupted(slab, "more blocks were freed than were handed out");
-  return slab->carved - used;
+// The sum of the addresses of all carved blocks.
+__attribute__((always_inline)) inline uintptr_t sum_of_carved(const SlabHeader* slab) {
+  const uintptr_t carved = slab->carved;
+  return carved * reinterpret_cast<uintptr_t>(slab->start) +
+         carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
-// The list has exactly `count` links. A block that was freed twice makes a cycle or a short cut.
-void check_length(const SlabHeader* slab, void* first, uint32_t count) {
-  void* block = first;
-  uint32_t left = count;
-  for (; left >= 8 && block != nullptr; left -= 8) {
-    // Eight links at a time: a short list ends in null, which the count of the last lap shows.
-    for (int i = 0; i < 7; ++i) {
-      block = link_of(block);
-      if (__builtin_expect(block == nullptr, false)) corrupted(slab, "a freed block was written to or freed twice");
-    }
+template <int Links>
+__attribute__((always_inline)) inline void* follow(void* block) {
+  if constexpr (Links == 0) {
+    return block;
+  } else {
+    return follow<Links - 1>(link_of(block));
+  }
+}
+
+// The list has exactly `count` links: a block that was freed twice makes a cycle or a short cut. This
+// is the one walk a block costs, so there is no test per link: the list of an overwritten link may end
+// in a fault.
+__attribute__((always_inline)) inline void check_length(const SlabHeader* slab, void* block, size_t count) {
+  for (; count >= 32 && block != nullptr; count -= 32) {
+    block = follow<31>(block);
+    if (__builtin_expect(block == nullptr, false)) break;
     block = link_of(block);
   }
-  for (; left != 0 && block != nullptr; --left) block = link_of(block);
-  if (left != 0 || block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
+  for (; count != 0 && block != nullptr; --count) block = link_of(block);
+  if (count != 0 || block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
 }
 
-// The sum of the freed addresses is that of `count` blocks: an inner or foreign pointer shows.
-void check_sum(const SlabHeader* slab, uint32_t count) {
-  const uint64_t offsets = slab->sum - count * reinterpret_cast<uintptr_t>(slab->start);
-  const SizeClass& row = row_of(slab);
-  const bool inside = offsets <= uint64_t{count} * row.slots * kSlotSize;
-  if (!inside || offsets % row.block_size != 0) corrupted(slab, "a pointer that is not a block was freed");
+// What is in use is known by its sum: a number of blocks, and offsets that are multiples of their size.
+// An inner or foreign pointer that was freed, and a block freed twice, leave another remainder.
+__attribute__((always_inline)) inline size_t checked_used(const SlabHeader* slab) {
+  const size_t used = slab->used();
+  const uintptr_t offsets = slab->live_sum - used * reinterpret_cast<uintptr_t>(slab->start);
+  if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
+  if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 || offsets >= used * slab->bytes + (used == 0)) {
+    corrupted(slab, "a pointer that is not a block was freed");
+  }
+  return used;
 }
 
-void* take_freed(SlabHeader* slab) {
-  void* first = slab->free;
-  const uint32_t count = listed_blocks(slab);
-  check_length(slab, first, count);
-  check_sum(slab, count);
-  slab->free = nullptr;
-  slab->sum = 0;
-  slab->countdown += count;
-  return first;
-}
-
+// Only when no carved block is free: then all of them are in use after.
 void* carve(SlabHeader* slab) {
   const SizeClass& row = row_of(slab);
   const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
   const size_t left = slab->capacity - slab->carved;
-  const uint32_t count = static_cast<uint32_t>(want < left ? want : left);
+  const size_t count = want < left ? want : left;
   char* first = slab->start + size_t{slab->carved} * row.block_size;
   char* block = first;
-  for (uint32_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
+  for (size_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
   link_of(block) = nullptr;
   slab->carved = static_cast<uint16_t>(slab->carved + count);
-  slab->countdown += count;
+  slab->live_sum = sum_of_carved(slab);
   return first;
 }
 
@@ -70,8 +70,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   SlabHeader* slab = pages::allocate_span(row.slots).header;
   if (slab == nullptr) return nullptr;
   slab->free = nullptr;
-  slab->sum = 0;
-  slab->countdown = slab->rest = 0;
+  slab->live_sum = 0;
   slab->carved = 0;
   slab->capacity = row.capacity;
   slab->size_class = static_cast<uint8_t>(size_class);
@@ -90,6 +89,14 @@ void destroy(SlabHeader* slab) {
   pages::release_span(slab);
 }
 
+void* take_freed(SlabHeader* slab) {
+  void* first = slab->free;
+  check_length(slab, first, slab->carved - checked_used(slab));
+  slab->free = nullptr;
+  slab->live_sum = sum_of_carved(slab);
+  return first;
+}
+
 void* take_blocks(SlabHeader* slab) {
   if (slab->free != nullptr) return take_freed(slab);
   if (count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
@@ -99,30 +106,22 @@ void* take_blocks(SlabHeader* slab) {
   return slab->carved < slab->capacity ? carve(slab) : nullptr;
 }
 
-uint32_t drain(SlabHeader* slab, uint64_t word) {
-  const uint32_t count = count_of(word);
+void drain(SlabHeader* slab, uint64_t word) {
   void* block = chain_of(word);
-  if (count > slab->used()) corrupted(slab, "more blocks were freed than were handed out");
-  for (uint32_t left = count; left != 0; --left) {
+  for (uint32_t left = count_of(word); left != 0; --left) {
     if (block == nullptr) corrupted(slab, "a freed block was written to or freed twice");
     void* next = link_of(block);
-    link_of(block) = slab->free;
-    slab->free = block;
-    slab->sum += reinterpret_cast<uintptr_t>(block);
+    put_block(slab, block);
     block = next;
   }
   if (block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
-  slab->countdown = slab->used() - count;
-  slab->rest = 0;
-  return count;
+  checked_used(slab);
 }
 
 void put_block(SlabHeader* slab, void* block) {
   link_of(block) = slab->free;
   slab->free = block;
-  slab->sum += reinterpret_cast<uintptr_t>(block);
-  slab->countdown = slab->used() - 1;
-  slab->rest = 0;
+  slab->live_sum -= reinterpret_cast<uintptr_t>(block);
 }
 
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
@@ -141,17 +140,12 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
   }
 }
 
-void check_empty(SlabHeader* slab, void* chain, uint32_t count) {
-  uintptr_t sum = slab->sum;
-  for (; count != 0; --count) {
-    if (chain == nullptr) corrupted(slab, "a freed block was written to or freed twice");
-    sum += reinterpret_cast<uintptr_t>(chain);
-    chain = link_of(chain);
+void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
+  uintptr_t sum = slab->live_sum;
+  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain)) sum -= reinterpret_cast<uintptr_t>(chain);
+  if (count != 0 || chain != nullptr || sum != 0) {
+    corrupted(slab, "a block was freed twice, or a pointer that is no block");
   }
-  const uint64_t carved = slab->carved;
-  const uint64_t all = carved * reinterpret_cast<uintptr_t>(slab->start) +
-                       carved * (carved - 1) / 2 * row_of(slab).block_size;
-  if (chain != nullptr || sum != all) corrupted(slab, "a block was freed twice, or a wrong pointer freed");
 }
 
 void check_block(const SlabHeader* slab, const void* block, const char* call) {

@@ -19,13 +19,15 @@ SlabHeader* create(unsigned size_class, Kind kind);
 // Gives the slots back. Every block is free.
 void destroy(SlabHeader* slab);
 
+// The blocks that the owner freed since the last call: count as in use from now on. The list is checked.
+void* take_freed(SlabHeader* slab);
+
 // Some free blocks, linked, that count as in use from now on; null when the slab is full. Order: what
 // the owner freed, what others freed, then memory never used. O(blocks returned).
 void* take_blocks(SlabHeader* slab);
 
-// Joins the blocks of a remote word to the slab's free list, without the fast path's countdown: the
-// caller sees to the transitions. Returns their number.
-uint32_t drain(SlabHeader* slab, uint64_t word);
+// Joins the blocks of a remote word to the slab's free list; the caller sees to what follows.
+void drain(SlabHeader* slab, uint64_t word);
 
 // Takes what others freed: the remote word with its flags left.
 inline uint64_t take_remote(SlabHeader* slab) {
@@ -47,12 +49,11 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count);
 
 // Blocks that can be had without anybody freeing more.
 inline uint32_t available(const SlabHeader* slab) {
-  return slab->capacity - slab->used();
+  return slab->capacity - static_cast<uint32_t>(slab->used());
 }
 
-// Aborts with a message unless the free list (and `chain`, `count` blocks that others freed) hold every
-// carved block exactly once. O(1) without a chain.
-void check_empty(SlabHeader* slab, void* chain, uint32_t count);
+// Aborts with a message unless `chain`, `count` blocks that others freed, are all that was in use.
+void check_empty(const SlabHeader* slab, void* chain, uint32_t count);
 
 // Aborts with a message when `block` is not the start of a carved block of the slab.
 void check_block(const SlabHeader* slab, const void* block, const char* call);
