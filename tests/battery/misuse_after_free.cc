@@ -32,7 +32,7 @@ void* freed_remotely() {
 }
 
 void overwrite_link(void* freed, const void* link) {
-  borrow(target, sizeof(target));
+  borrow_unwritten(target, sizeof(target));
   memcpy(freed, &link, sizeof(link));
 }
 

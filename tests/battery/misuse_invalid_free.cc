@@ -21,7 +21,7 @@ void free_at(uintptr_t address) {
 void free_inside(size_t size, ptrdiff_t offset) {
   const size_t neighbours = size > 64 * KiB ? 1 : 16;
   char* p = static_cast<char*>(in_crowd(size, neighbours, neighbours));
-  keep(p, size);
+  keep_unchecked(p, size);
   call::free(p + offset);
 }
 
@@ -46,8 +46,15 @@ void interior_huge() {
 void interior_huge_page() {
   free_inside(kHuge, 4096);
 }
+
+// Inside whatever block is before it.
 void before() {
-  free_inside(64, -16);
+  char* p[33];
+  for (char*& block : p) {
+    block = static_cast<char*>(call::malloc(64));
+    keep_unchecked(block, 64);
+  }
+  call::free(p[16] - 16);
 }
 
 // Behind the blocks of its size that were ever handed out.

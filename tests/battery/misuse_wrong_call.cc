@@ -12,7 +12,7 @@ void keep_result(void* p, size_t size) {
 
 void realloc_interior() {
   char* p = static_cast<char*>(in_crowd(256));
-  keep(p, 256);
+  keep_unchecked(p, 256);
   keep_result(call::realloc(p + 64, 512), 512);
 }
 

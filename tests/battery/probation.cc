@@ -11,13 +11,16 @@ namespace {
 constexpr size_t kRoom = 1 << 15;   // live pieces of memory of one table at most
 constexpr size_t kEdge = 64 * KiB;  // of large blocks the first and last bytes are checked
 
-enum class Use : uint8_t { block, borrowed, unwritten };
+enum class Use : uint8_t { block, unchecked_block, borrowed, unwritten };
 
 struct Piece {
   char* from;
   size_t size;
   uint64_t seed;
   Use use;
+
+  bool has_pattern() const { return use == Use::block || use == Use::borrowed; }
+  bool is_block() const { return use == Use::block || use == Use::unchecked_block; }
 };
 
 // Calls visit(word, value) for the words of the piece that carry its pattern.
@@ -32,12 +35,12 @@ void each_word(const Piece& piece, Visit visit) {
 }
 
 void fill(const Piece& piece) {
-  if (piece.use == Use::unwritten) return;
+  if (!piece.has_pattern()) return;
   each_word(piece, [](char* at, uint64_t value, size_t length) { memcpy(at, &value, length); });
 }
 
 void check_contents(const Piece& piece) {
-  if (piece.use == Use::unwritten) return;
+  if (!piece.has_pattern()) return;
   each_word(piece, [&](char* at, uint64_t value, size_t length) {
     if (memcmp(at, &value, length) == 0) return;
     end(kCorrupt, "corrupt: the live block at %p of %zu bytes changed at +%zu",
@@ -65,7 +68,7 @@ class Table {
   void add_blocks(size_t size, size_t count, bool zeroed = false) {
     for (size_t i = 0; i < count; ++i) {
       char* block = static_cast<char*>(zeroed ? call::calloc(1, size) : call::malloc(size));
-      if (block == nullptr) end(kCorrupt, "corrupt: no more memory for %zu bytes", size);
+      if (block == nullptr) end(kFailed, "no more memory for %zu bytes", size);
       if (zeroed) check_zero(block, size);
       add(block, size, Use::block);
     }
@@ -85,7 +88,7 @@ class Table {
     size_t left = 0;
     for (size_t i = 0; i < count_; ++i) {
       const Piece piece = pieces_[i];
-      if (piece.use != Use::block || !chosen()) {
+      if (!piece.is_block() || !chosen()) {
         pieces_[left++] = piece;
         continue;
       }
@@ -100,7 +103,7 @@ class Table {
     if (other.pieces_ == nullptr) other.map();
     size_t left = 0;
     for (size_t i = 0; i < count_; ++i) {
-      const bool moves = pieces_[i].use == Use::block && count != 0 && other.count_ < kRoom;
+      const bool moves = pieces_[i].is_block() && count != 0 && other.count_ < kRoom;
       (moves ? other.pieces_[other.count_++] : pieces_[left++]) = pieces_[i];
       count -= moves;
     }
@@ -171,7 +174,7 @@ void two_threads(size_t size, Random& random) {
 void churn() {
   for (size_t i = 0; i < 5000; ++i) {
     char* block = static_cast<char*>(call::malloc(4 * KiB));
-    if (block == nullptr) end(kCorrupt, "corrupt: no more memory for 4 KiB");
+    if (block == nullptr) end(kFailed, "no more memory for 4 KiB");
     block[0] = block[4 * KiB - 1] = 'c';
     call::free(block);
   }
@@ -181,6 +184,9 @@ void churn() {
 
 void keep(void* block, size_t size) {
   kept.add(block, size, Use::block);
+}
+void keep_unchecked(void* block, size_t size) {
+  kept.add(block, size, Use::unchecked_block);
 }
 void borrow(void* from, size_t size) {
   kept.add(from, size, Use::borrowed);

@@ -10,6 +10,8 @@ namespace battery {
 // probation. A block is freed at its end; other memory (`borrow`) only has to stay as it is.
 void keep(void* block, size_t size);
 void borrow(void* from, size_t size);
+// A block in use whose contents are not looked at: a wrong free of a part of it may change them.
+void keep_unchecked(void* block, size_t size);
 // The same of memory that cannot be written.
 void borrow_unwritten(const void* from, size_t size);
 
