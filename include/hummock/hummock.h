@@ -136,7 +136,7 @@ typedef struct hummock_class_stats {
  * slab, without stopping other threads: exact when nothing else runs, else within the traffic. */
 typedef struct hummock_stats {
   size_t size;         /* in: sizeof(hummock_stats_t) of the caller */
-  size_t live;         /* room of live blocks, blocks resting in thread caches included */
+  size_t live;         /* room of live blocks, those resting in other threads' caches included */
   size_t committed;    /* slabs and large blocks: what live blocks stand in */
   size_t dirty;        /* free, not yet given back to the system */
   size_t resident;     /* what the system says the process has in memory; 0 without /proc */

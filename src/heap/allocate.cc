@@ -56,10 +56,10 @@ void* move(const Block& block, void* p, size_t size, bool zero) {
 void* resize(void* p, size_t size, bool zero) {
   if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
   const Block block = find_block("realloc", p);
-  if (still_fits(block.room, size)) return p;
+  if (still_fits(block.room, size)) return zero ? zero_tail(p, size) : p;
   if (block.is_large() && !(zero && size > block.room)) {
     void* resized = resize_large(block.header, size);
-    if (resized != nullptr) return resized;
+    if (resized != nullptr) return zero ? zero_tail(resized, size) : resized;
   }
   return move(block, p, size, zero);
 }

@@ -14,7 +14,7 @@ void* allocate_medium(size_t size);
 // kMaxStepped once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
 // Written once, before a second thread exists.
-extern size_t fast_limit;
+extern size_t fast_limit __attribute__((visibility("hidden")));
 
 __attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
   void* block = heap->bins[size_class];

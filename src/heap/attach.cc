@@ -135,6 +135,7 @@ Heap* new_user_heap() {
   Heap* heap = new_record();
   if (heap == nullptr) return nullptr;
   heap->user = true;
+  heap->inbox = nullptr;
   os::LockGuard guard(pool_lock);
   users.push_front(heap);
   ++user_heaps;

@@ -53,6 +53,13 @@ bool owns(const void* p) {
   return header != nullptr && header->kind != Kind::free;
 }
 
+void count_resting(uint32_t* per_class) {
+  for (unsigned c = 0; c < slab::kClasses; ++c) {
+    per_class[c] = 0;
+    for (void* block = thread_heap->bins[c]; block != nullptr; block = slab::link_of(block)) ++per_class[c];
+  }
+}
+
 bool trim(size_t keep) {
   return pages::purge_all(keep);
 }

@@ -40,7 +40,8 @@ void check_claim(const char* call, const void* p, size_t room, size_t claimed, s
   const bool aligned = align == 0 || reinterpret_cast<uintptr_t>(p) % align == 0;
   // An aligned block may stand in a class of the next power of two: only its upper bound is sure.
   const size_t least = align > slab::kStep ? 0 : room - room / 5;
-  const bool fits = claimed <= room && (claimed + slab::kStep >= least || room <= slab::kStep);
+  const size_t rounding = room > slab::kMaxSmall ? kSlotSize : slab::kStep;
+  const bool fits = claimed <= room && claimed + rounding >= least;
   if (aligned && fits) return;
   Line line;
   line << call << "(" << p << "): the block has room for " << room << " bytes, it cannot have been asked with ";

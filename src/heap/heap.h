@@ -29,6 +29,7 @@ struct Heap {
   bool remote_used;            // some remote entry holds blocks
   SlabHeader* current[slab::kClasses];
   SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
+  uint8_t spare_class;               // whose current slab was the last of several slots to become empty
   SlabList full;                     // owned slabs without, all classes
   RemoteEntry remote[kRemoteEntries];
   os::Lock lock;
@@ -71,6 +72,9 @@ void* user_reallocate(Heap* heap, void* p, size_t size);
 void user_release(Heap* heap, void* p);
 void user_destroy(Heap* heap);
 void user_stats(Heap* heap, hummock_heap_stats_t* out);
+
+// Blocks that rest in the calling thread's bins, a number for each class.
+void count_resting(uint32_t* per_class);
 
 // Numbers of thread heaps in use and of first-class heaps.
 void count_heaps(size_t* threads, size_t* user);

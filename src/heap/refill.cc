@@ -102,6 +102,21 @@ void file_slab(Heap* heap, SlabHeader* slab) {
   }
 }
 
+namespace {
+
+// Empty current slabs are kept for the next malloc; but of those of several slots only the last one.
+// Their bins are empty, for a block in a bin counts as in use.
+void keep_one_spare(Heap* heap, SlabHeader* slab) {
+  const unsigned before = heap->spare_class;
+  heap->spare_class = slab->size_class;
+  SlabHeader* spare = heap->current[before];
+  if (before == slab->size_class || spare == nullptr || spare->live_sum != 0 || spare->slots == 1) return;
+  heap->current[before] = nullptr;
+  give_back(spare);
+}
+
+}  // namespace
+
 void no_longer_full(Heap* heap, SlabHeader* slab) {
   unlist(heap, slab);
   own(heap, slab);
@@ -112,6 +127,8 @@ void emptied(Heap* heap, SlabHeader* slab) {
   if (slab != heap->current[slab->size_class]) {
     unlist(heap, slab);
     give_back(slab);
+  } else if (slab->slots > 1) {
+    keep_one_spare(heap, slab);
   }
   if (pages::purge_pending()) pages::tick();
 }

@@ -39,6 +39,14 @@ void collect(hummock_stats_t* out) {
   for (unsigned c = 0; c < slab::kClasses; ++c) out->per_class[c].block_size = slab::kTable.row[c].block_size;
   out->classes = slab::kClasses;
   pages::visit_headers(visit, out);
+  uint32_t resting[slab::kClasses];
+  heap::count_resting(resting);
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    hummock_class_stats_t& row = out->per_class[c];
+    const size_t rest = resting[c] < row.live_blocks ? resting[c] : row.live_blocks;
+    row.live_blocks -= rest;
+    out->live -= rest * row.block_size;
+  }
   const pages::Totals totals = pages::totals();
   out->committed = totals.used + totals.huge_bytes;
   out->dirty = totals.dirty;

@@ -21,6 +21,7 @@ size_t total_bytes;   // guarded by lock
 void account(ptrdiff_t blocks, ptrdiff_t bytes) {
   total_blocks += static_cast<size_t>(blocks);
   total_bytes += static_cast<size_t>(bytes);
+  note_huge_bytes(total_bytes);
 }
 
 SlabHeader* headers_of(char* start) {

@@ -11,7 +11,7 @@ os::Lock page_lock;
 Region* regions;
 PurgeQueue purge_queue;
 size_t used_slots;
-size_t peak_slots;
+size_t peak_bytes;
 size_t mapped_bytes;
 uint32_t dirty_slots;
 
@@ -20,6 +20,7 @@ namespace {
 using FreeList = base::List<HugePage, &HugePage::next, &HugePage::prev>;
 
 FreeList free_lists[kSlotsPerHugePage + 1];  // by longest free run; 0 unused
+size_t huge_bytes;                           // of huge blocks
 uint64_t nonempty;                           // bit i: free_lists[i] has a member
 
 void list(HugePage* page) {
@@ -40,10 +41,14 @@ void add_dirty(int32_t slots) {
   __atomic_store_n(&dirty_slots, dirty_slots + static_cast<uint32_t>(slots), __ATOMIC_RELAXED);
 }
 
+void note_peak() {
+  const size_t now = (used_slots + dirty_slots) * kSlotSize + huge_bytes;
+  if (now > peak_bytes) peak_bytes = now;
+}
+
 void count_used(int32_t slots) {
   used_slots += static_cast<size_t>(ptrdiff_t{slots});
-  const size_t now = used_slots + dirty_slots;
-  if (now > peak_slots) peak_slots = now;
+  note_peak();
 }
 
 // Marks slots used or free. `mask` has `slots` bits and lies in one huge page.
@@ -266,13 +271,19 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   return true;
 }
 
+void note_huge_bytes(size_t bytes) {
+  os::LockGuard guard(page_lock);
+  huge_bytes = bytes;
+  note_peak();
+}
+
 Totals totals() {
   os::LockGuard guard(page_lock);
   Totals sum = {};
   sum.mapped = mapped_bytes;
   sum.used = used_slots * kSlotSize;
   sum.dirty = dirty_slots * kSlotSize;
-  sum.peak = peak_slots * kSlotSize;
+  sum.peak = peak_bytes;
   sum.purged = purged_slots * kSlotSize;
   huge_totals(&sum);
   return sum;

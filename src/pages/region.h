@@ -48,7 +48,7 @@ extern os::Lock page_lock;
 extern Region* regions;          // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;   // oldest first, those not yet stamped last
 extern size_t used_slots;
-extern size_t peak_slots;
+extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
 
@@ -57,6 +57,9 @@ void unlist(HugePage* page);
 void refile(HugePage* page);
 
 bool dirty_over_budget();
+
+// The bytes of huge blocks changed: for the peak. Takes page_lock itself.
+void note_huge_bytes(size_t bytes);
 
 void huge_lock();
 void huge_unlock();

@@ -27,8 +27,8 @@ __attribute__((always_inline)) inline void* follow(void* block) {
 // is the one walk a block costs, so there is no test per link: the list of an overwritten link may end
 // in a fault.
 __attribute__((always_inline)) inline void check_length(const SlabHeader* slab, void* block, size_t count) {
-  for (; count >= 32 && block != nullptr; count -= 32) {
-    block = follow<31>(block);
+  for (; count >= 64 && block != nullptr; count -= 64) {
+    block = follow<63>(block);
     if (__builtin_expect(block == nullptr, false)) break;
     block = link_of(block);
   }
