@@ -89,8 +89,10 @@ class Gates:
         for leave, name in ((0, "free all"), (1, "leave blocks that others free")):
             ours = self.run("threads", leave)
             system = self.run("threads", leave, library=None)
-            print(f"  the same on the system's malloc: {system.get('left', 0) / MIB:.2f} MiB")
-            self.hold(f"10,000 threads in turn {name}: resident left", ours.get("left"), MIB)
+            if not ours or not system:
+                continue
+            print(f"  resident left {ours['left'] / MIB:.2f} MiB, the same on the system's malloc {system['left'] / MIB:.2f}")
+            self.hold(f"10,000 threads in turn {name}: more than the system's", ours["left"] - system["left"], MIB)
 
     def producer(self):
         figures = self.run("producer")
