@@ -177,12 +177,12 @@ static void* park(void* argument) {
 }
 
 /* NUMBER: which sixteenth of each thread's blocks stays: 0 the first, 15 the last, 16 each sixteenth
- * block of all. */
-static void parked(size_t stays) {
+ * block of all. `size`: of all blocks, 0 for a mixture of all sizes up to 1 KiB. */
+static void parked(size_t stays, size_t size) {
   pthread_t threads[kParked];
   memset(parked_blocks, 1, sizeof parked_blocks);
   for (int t = 0; t < kParked; ++t) {
-    for (int i = 0; i < kEach; ++i) parked_sizes[t][i] = 16 + draw(1024);
+    for (int i = 0; i < kEach; ++i) parked_sizes[t][i] = size != 0 ? size : 16 + draw(1024);
   }
   pthread_barrier_init(&barrier, NULL, kParked + 1);
   for (size_t t = 0; t < kParked; ++t) pthread_create(&threads[t], NULL, park, (void*)t);
@@ -313,7 +313,7 @@ int main(int argc, char** argv) {
   else if (strcmp(mode, "go") == 0)
     come_and_go(argc > 2 ? argv[2] : "");
   else if (strcmp(mode, "parked") == 0)
-    parked(number);
+    parked(number, argc > 3 ? strtoul(argv[3], NULL, 0) : 0);
   else if (strcmp(mode, "threads") == 0)
     many_threads(number);
   else if (strcmp(mode, "producer") == 0)

@@ -75,9 +75,10 @@ class Gates:
 
     def parked(self):
         for stays, name in ((15, "the last 1/16 stays"), (0, "the first 1/16 stays")):
-            figures = self.run("parked", stays)
-            ceiling = 1.5 * figures.get("live", 0) + 16 * MIB
-            self.hold(f"64 parked threads, {name}: resident", figures.get("resident"), ceiling)
+            for size, sizes in ((100, "100 bytes"), (500, "500 bytes"), (0, "all sizes")):
+                figures = self.run("parked", stays, size)
+                ceiling = 1.5 * figures.get("live", 0) + 16 * MIB
+                self.hold(f"64 parked threads, {sizes}, {name}: resident", figures.get("resident"), ceiling)
         figures = self.run("parked", 16)
         if figures:
             print(
