@@ -2,6 +2,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "misuse.h"
 
 namespace battery {
@@ -14,21 +16,21 @@ alignas(16) char target[4096];
 
 // ---- The link of a free block --------------------------------------------------------------------
 
-// Others are freed before the one in question, so that its link leads somewhere.
-void* freed_here() {
+// Others are freed before the one in question, so that its link leads somewhere, and others after it.
+void* freed_here(int which = 3) {
   void* p[4];
   for (void*& block : p) block = in_crowd(64, 4, 4);
   for (void* block : p) call::free(block);
-  return p[3];
+  return p[which];
 }
 
-void* freed_remotely() {
+void* freed_remotely(int which = 3) {
   void* p[4];
   for (void*& block : p) block = in_crowd(64, 4, 4);
   on_thread([&p] {
     for (void* block : p) call::free(block);
   });
-  return p[3];
+  return p[which];
 }
 
 void overwrite_link(void* freed, const void* link) {
@@ -49,6 +51,33 @@ void remote_link_to_target() {
 }
 void remote_link_garbage() {
   overwrite_link(freed_remotely(), kGarbage);
+}
+
+// As a list of the program's own would do it: node->next = last, whose next is null. The list of free
+// blocks, wherever it is as short as this, keeps its length.
+void link_same_length() {
+  overwrite_link(freed_here(1), target + 64);
+}
+void remote_link_same_length() {
+  overwrite_link(freed_remotely(1), target + 64);
+}
+void remote_link_same_length_other_end() {
+  overwrite_link(freed_remotely(2), target + 64);
+}
+// The same when one of the freed blocks has been handed out again already.
+void link_after_malloc() {
+  void* p[4];
+  for (void*& block : p) block = in_crowd(64, 4, 4);
+  for (void* block : p) call::free(block);
+  for (int i = 0; i < 2000; ++i) {
+    void* q = call::malloc(64);
+    keep(q, 64);
+    if (std::find(p, p + 4, q) != p + 4) return overwrite_link(q == p[1] ? p[2] : p[1], target + 64);
+  }
+  overwrite_link(p[1], target + 64);  // held back from reuse
+}
+void link_zeroed() {
+  overwrite_link(freed_here(), nullptr);
 }
 
 // ---- Use after free -------------------------------------------------------------------------------
@@ -136,6 +165,15 @@ constexpr Case kCases[] = {
     {"link_garbage", kLinks, "a freed block's first word set to 0x4141414141414141", link_garbage},
     {"remote_link_to_target", kLinks, "the same of a block freed by another thread", remote_link_to_target},
     {"remote_link_garbage", kLinks, "the same of a block freed by another thread", remote_link_garbage},
+    {"link_same_length", kLinks, "a link set to a variable that holds 0, two from the end of the list",
+     link_same_length},
+    {"remote_link_same_length", kLinks, "the same of blocks freed by another thread",
+     remote_link_same_length},
+    {"remote_link_same_length_2", kLinks, "the same, two from the other end",
+     remote_link_same_length_other_end},
+    {"link_after_malloc", kLinks, "the same after one of the freed blocks was handed out again",
+     link_after_malloc},
+    {"link_zeroed", kLinks, "a freed block's first word set to 0", link_zeroed},
     {"use_read", kUse, "a freed block is read", read_freed, 64, "a read leaves no trace",
      "a read leaves no trace; what it sees is the poison"},
     {"use_write", kUse, "all 64 bytes of a freed block are written", write_small},

@@ -1,4 +1,5 @@
 // Blocks freed twice.
+#include <algorithm>
 #include <atomic>
 
 #include "misuse.h"
@@ -37,6 +38,28 @@ void after_200() {
   call::free(p);
   for (void* other : others) call::free(other);
   call::free(p);
+}
+
+// Four blocks freed and one of them handed out again; returns another one, which is still free.
+void* still_free() {
+  void* p[4];
+  for (void*& block : p) block = in_crowd(64, 4, 4);
+  for (void* block : p) call::free(block);
+  for (int i = 0; i < 2000; ++i) {
+    void* q = call::malloc(64);
+    keep(q, 64);
+    if (std::find(p, p + 4, q) != p + 4) return q == p[1] ? p[2] : p[1];
+  }
+  return p[1];  // held back from reuse
+}
+
+void with_malloc_between() {
+  call::free(still_free());
+}
+
+void with_malloc_between_remote() {
+  void* p = still_free();
+  on_thread([p] { call::free(p); });
 }
 
 void after_other_sizes() {
@@ -192,6 +215,10 @@ constexpr Case kCases[] = {
     {"double_free_lone", "double free", "free(p); free(p), the only block of its size", lone, 1000},
     {"double_free_after_other", "double free", "free(p); free(q); free(p)", after_other},
     {"double_free_after_200", "double free", "free(p), 200 other frees of that size, free(p)", after_200},
+    {"double_free_malloc_between", "double free", "four freed, one handed out again, another one freed again",
+     with_malloc_between},
+    {"double_free_malloc_between_remote", "double free", "the same, freed again by another thread",
+     with_malloc_between_remote},
     {"double_free_after_other_sizes", "double free", "free(p), blocks of other sizes made and freed, free(p)",
      after_other_sizes},
     {"double_free_small", "double free", "16 bytes, in the middle of 1,200 live blocks", small, 16},

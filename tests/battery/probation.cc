@@ -23,15 +23,21 @@ struct Piece {
   bool is_block() const { return use == Use::block || use == Use::unchecked_block; }
 };
 
+bool zeros;
+
+uint64_t pattern(uint64_t number) {
+  return zeros ? 0 : number * 0x9e3779b97f4a7c15u;
+}
+
 // Calls visit(word, value) for the words of the piece that carry its pattern.
 template <class Visit>
 void each_word(const Piece& piece, Visit visit) {
   const size_t words = piece.size / 8;
   for (size_t i = 0; i < words; ++i) {
     if (i * 8 == kEdge && words * 8 > 2 * kEdge) i = words - kEdge / 8;
-    visit(piece.from + i * 8, (piece.seed + i) * 0x9e3779b97f4a7c15u, 8);
+    visit(piece.from + i * 8, pattern(piece.seed + i), 8);
   }
-  if (piece.size % 8 != 0) visit(piece.from + words * 8, piece.seed * 0x9e3779b97f4a7c15u, piece.size % 8);
+  if (piece.size % 8 != 0) visit(piece.from + words * 8, pattern(piece.seed), piece.size % 8);
 }
 
 void fill(const Piece& piece) {
@@ -110,6 +116,7 @@ class Table {
     count_ = left;
   }
 
+  void fill_with_zeros() { zeros = true; }
   void refill() {
     for (size_t i = 0; i < count_; ++i) fill(pieces_[i]);
   }
@@ -193,6 +200,9 @@ void borrow(void* from, size_t size) {
 }
 void borrow_unwritten(const void* from, size_t size) {
   kept.add(const_cast<void*>(from), size, Use::unwritten);
+}
+void fill_with_zeros() {
+  zeros = true;
 }
 void refill() {
   kept.refill();

@@ -21,6 +21,10 @@ void refill();
 // A block among live ones of the same size, which are kept: `before` and `after` it.
 void* in_crowd(size_t size, size_t before = 16, size_t after = 16);
 
+// What blocks are filled with from here on: patterns, or (quiet) zeros. Zeros do not disturb the links
+// of a block that is handed out while it stands in a list of free ones, so nothing else reports it.
+void fill_with_zeros();
+
 // Goes on allocating and freeing in one thread and in two, blocks of `size` and others, and ends the
 // process with kCorrupt when live blocks overlap, a live block's contents change, or calloc gives
 // memory that is not zero.

@@ -222,6 +222,25 @@ void returned_by_trim_of_other_thread() {
   check_resident(before, 16 * MiB, "after a peak of 500 MB and malloc_trim by another thread");
 }
 
+// Rounds of one size each, freed last first and first first: what a size leaves behind would stay.
+void returned_of_each_size() {
+  constexpr size_t kRound = 100 * MiB;
+  static char* p[kRound / 700];
+  exercise(1);
+  const size_t before = resident();
+  for (size_t size :
+       {size_t{700}, 3 * KiB, 8 * KiB, 10 * KiB, 20 * KiB, 30 * KiB, 60 * KiB, 200 * KiB, 2 * MiB}) {
+    for (int round = 0; round < 2; ++round) {
+      const size_t count = kRound / size;
+      for (size_t i = 0; i < count; ++i) p[i] = filled(size, 's');
+      for (size_t i = 0; i < count; ++i) call::free(p[round == 0 ? i : count - 1 - i]);
+    }
+    malloc_trim(0);
+    dprintf(STDERR_FILENO, "%zu bytes: ", size);
+    check_resident(before, 16 * MiB, "after 100 MiB of them and malloc_trim");
+  }
+}
+
 constexpr char kFamily[] = "threads";
 constexpr char kMemory[] = "memory given back";
 
@@ -262,6 +281,10 @@ constexpr Case kCases[] = {
      .family = kMemory,
      .what = "the same from another thread",
      .run = returned_by_trim_of_other_thread},
+    {.name = "returned_of_each_size",
+     .family = kMemory,
+     .what = "100 MiB of 700 bytes to 2 MiB, size by size, then malloc_trim",
+     .run = returned_of_each_size},
 };
 
 }  // namespace
