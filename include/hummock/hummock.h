@@ -33,7 +33,7 @@ extern "C" {
 /* ---- The malloc family ------------------------------------------------------------------------ */
 
 /* Returns a block of at least `size` bytes aligned for any C type (16), NULL + ENOMEM when it cannot.
- * Size 0 gives a unique block that may be freed (glibc). Sizes above PTRDIFF_MAX fail (C23).
+ * Size 0 gives a unique block of 8 bytes that may be freed (glibc). Sizes above PTRDIFF_MAX fail (C23).
  * Contents are indeterminate. Cost: about 11 instructions when the thread's bin has a block. */
 HUMMOCK_EXPORT void* hummock_malloc(size_t size) HUMMOCK_NOEXCEPT;
 
@@ -48,7 +48,8 @@ HUMMOCK_EXPORT void* hummock_calloc(size_t count, size_t size) HUMMOCK_NOEXCEPT;
 /* Resizes `block` to `size`, moving it if needed; the first min(old, new) bytes keep their contents.
  * NULL block: malloc(size). Size 0: frees the block and returns NULL (glibc). On failure: NULL +
  * ENOMEM, and the old block is untouched. A block cut to under four fifths of its room is moved to
- * a smaller one, so shrinking gives memory back. Large blocks grow in place or by remapping. */
+ * a smaller one, so shrinking gives memory back; one cut to 8 bytes or less is then aligned to 8 only.
+ * Large blocks grow in place or by remapping. */
 HUMMOCK_EXPORT void* hummock_realloc(void* block, size_t size) HUMMOCK_NOEXCEPT;
 
 /* realloc(block, count × size), NULL + ENOMEM on overflow with the block untouched (POSIX 2024). */
@@ -125,7 +126,7 @@ HUMMOCK_EXPORT int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t
 
 #define HUMMOCK_CLASS_COUNT 81
 
-/* One size class; blocks of `block_size` bytes. Index 0 is not used. */
+/* One size class; blocks of `block_size` bytes. Index 0 is the class of 8 bytes. */
 typedef struct hummock_class_stats {
   size_t block_size;
   size_t slabs;        /* slabs of this class */

@@ -45,7 +45,13 @@ void* zero_tail(void* p, size_t from) {
 }
 
 void* move(const Block& block, void* p, size_t size, bool zero) {
-  void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : allocate(size);
+  void* fresh;
+  if (block.heap != nullptr) {
+    fresh = user_allocate(block.heap, size);
+  } else {
+    // Programs that cut blocks down to next to nothing have many of them.
+    fresh = size <= slab::kTinySize ? small_block(slab::kTiny) : allocate(size);
+  }
   if (fresh == nullptr) return nullptr;
   memcpy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -77,25 +83,23 @@ void* allocate_slow(size_t size_class) {
     return block;
   }
   if (is_checked()) return checked::allocate(nullptr, 0, 0, false);  // only size 0 comes by here then
-  return small_block(size_class == 0 ? 1 : static_cast<unsigned>(size_class));
+  return small_block(static_cast<unsigned>(size_class));
 }
 
 void* allocate_medium(size_t size) {
-  if (size <= slab::kMaxSmall) {
-    const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
-    void* block = pop(thread_heap, size_class);
-    if (__builtin_expect(block != nullptr, true)) return block;
-    return is_checked() ? checked::allocate(nullptr, 0, size, false) : small_block(size_class);
-  }
-  return is_checked() ? checked::allocate(nullptr, 0, size, false) : large_block(size, kSlotSize, false);
+  if (is_checked()) return checked::allocate(nullptr, 0, size, false);
+  if (size > slab::kMaxSmall) return large_block(size, kSlotSize, false);
+  const unsigned size_class = slab::class_of(size);
+  void* block = pop(thread_heap, size_class);
+  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(size_class);
 }
 
 void* allocate_zeroed(size_t size) {
   if (is_checked()) return checked::allocate(nullptr, 0, size, true);
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
-  const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
+  const unsigned size_class = slab::class_of(size);
   void* block = pop(thread_heap, size_class);
-  if (block == nullptr) block = small_block(size_class);
+  if (block == nullptr) block = allocate_slow(size_class);
   return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 

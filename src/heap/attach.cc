@@ -108,7 +108,7 @@ void initialise() {
   if (options::values.fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-bool is_checked() {
+bool read_is_checked() {
   initialise();
   return options::values.checked;
 }

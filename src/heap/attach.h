@@ -2,7 +2,7 @@
 #ifndef HUMMOCK_HEAP_ATTACH_H
 #define HUMMOCK_HEAP_ATTACH_H
 
-#include "heap/heap.h"
+#include "heap/allocate.h"
 
 namespace hummock::heap {
 
@@ -11,7 +11,10 @@ namespace hummock::heap {
 Heap* attach();
 
 // True when the mode keeps every call on the slow path. Reads the options first if nobody did.
-bool is_checked();
+bool read_is_checked();
+inline bool is_checked() {
+  return fast_limit == 0 && read_is_checked();
+}
 
 // Reads the options and makes the thread-exit key, once.
 void initialise();

@@ -42,7 +42,6 @@ void* no_memory() {
 }
 
 size_t good_size(size_t size) {
-  if (size == 0) size = 1;
   if (size <= slab::kMaxSmall) return slab::kTable.row[slab::class_of(size)].block_size;
   if (size > size_t{PTRDIFF_MAX} - kRegionSize) return 0;
   return base::align_up(size, size <= pages::kMaxSpanSlots * kSlotSize ? kSlotSize : os::page_size());

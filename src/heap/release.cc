@@ -21,8 +21,9 @@ void release_in_slab(SlabHeader* slab, void* p) {
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
-  if (owner_of(slab) == reinterpret_cast<uintptr_t>(heap) + kFull) {
-    no_longer_full(heap, slab);
+  const uintptr_t owner = owner_of(slab) & ~kFull;
+  if (owner == reinterpret_cast<uintptr_t>(heap)) {  // full, or p stands in an inner slot
+    if (slab->full) no_longer_full(heap, slab);
     return release_own(heap, slab, p);
   }
   // Its own thread frees into a slab it gave away: it takes it back, and will keep it.
@@ -41,7 +42,14 @@ void release_slow(void* p) {
   if (p == nullptr) return;
   SlabHeader* header = pages::find_header(p);
   if (header == nullptr) bad_pointer("free", p);
-  if (header->kind == Kind::interior) header -= header->back;
+  if (header->kind == Kind::interior) {
+    header -= header->back;
+    // The slab may be this thread's after all, only not its first slot.
+    if (owner_of(header) == reinterpret_cast<uintptr_t>(thread_heap)) {
+      slab::check_block(header, p, "free");
+      return release_own(thread_heap, header, p);
+    }
+  }
   if (is_checked()) return checked::release("free", p);
   switch (header->kind) {
     case Kind::slab:

@@ -38,7 +38,7 @@ class KeepErrno {
 };
 
 // Addresses in a slab must be large beside the sum of all its offsets (slab_header.h, used()).
-constexpr uintptr_t kLeastAddress = uintptr_t{1} << 28;
+constexpr uintptr_t kLeastAddress = uintptr_t{1} << 29;
 
 char* map_at(void* hint, size_t size) {
   void* p = calls.map(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);

@@ -47,7 +47,7 @@ void note_peak() {
 }
 
 void count_used(int32_t slots) {
-  used_slots += static_cast<size_t>(ptrdiff_t{slots});
+  __atomic_store_n(&used_slots, used_slots + static_cast<size_t>(ptrdiff_t{slots}), __ATOMIC_RELAXED);
   note_peak();
 }
 

@@ -14,7 +14,7 @@ size_t purged_slots;
 namespace {
 
 constexpr uint64_t kTickMs = 10;          // ticks closer together than this do nothing
-constexpr size_t kLeastBudget = 64 << 20;
+constexpr size_t kLeastBudget = 8 << 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
 
 uint64_t last_tick;      // ms; atomic, relaxed: two threads ticking at once is harmless
@@ -23,7 +23,7 @@ uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask ag
 size_t budget_slots() {
   const size_t limit = options::values.dirty_max;
   if (limit != 0) return limit / kSlotSize;
-  const size_t share = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) / 4;
+  const size_t share = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) / 8;
   const size_t least = kLeastBudget / kSlotSize;
   return share > least ? share : least;
 }

@@ -6,7 +6,7 @@ namespace hummock::slab {
 namespace {
 
 struct Seen {
-  uint64_t bits[4096 / 64] = {};
+  uint64_t bits[kSlotSize / kTinySize / 64] = {};
   bool again(size_t index) {
     const uint64_t bit = uint64_t{1} << (index % 64);
     const bool was = (bits[index / 64] & bit) != 0;

@@ -1,7 +1,7 @@
 // The word through which other threads give blocks back to a slab.
 //
 //   bits 0…47   first block of a chain (0: none)
-//   bits 48…61  blocks in the chain; a slab has at most 4096
+//   bits 48…61  blocks in the chain; a slab has at most 8192
 //   bit  62     queued: somebody will dequeue or look at this header, and clear the bit
 //   bit  63     shared: nobody owns the slab; its shard decides
 //

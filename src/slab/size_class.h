@@ -11,7 +11,9 @@ inline constexpr size_t kStep = 16;             // classes 1…16: 16, 32, …, 
 inline constexpr size_t kMaxStepped = 256;
 inline constexpr unsigned kPerDoubling = 8;     // then 8 a doubling: at most 12.5 % over
 inline constexpr size_t kMaxSmall = 64 << 10;
-inline constexpr unsigned kClasses = 1 + 16 + 8 * kPerDoubling;  // class 0 is no class: size 0's empty bin
+inline constexpr unsigned kTiny = 0;  // 8 bytes: for size 0, and for blocks cut to 8 bytes or less
+inline constexpr size_t kTinySize = 8;
+inline constexpr unsigned kClasses = 1 + 16 + 8 * kPerDoubling;
 
 struct SizeClass {
   uint32_t block_size;
@@ -29,6 +31,7 @@ constexpr unsigned class_of(size_t size) {
 }
 
 constexpr size_t size_of(unsigned size_class) {
+  if (size_class == kTiny) return kTinySize;
   if (size_class <= 16) return size_class * kStep;
   const unsigned doubling = (size_class - 17) / kPerDoubling;
   const unsigned step = (size_class - 17) % kPerDoubling;
@@ -58,7 +61,7 @@ struct ClassTable {
 
 constexpr ClassTable make_table() {
   ClassTable table = {};
-  for (unsigned c = 1; c < kClasses; ++c) {
+  for (unsigned c = 0; c < kClasses; ++c) {
     const size_t block = size_of(c);
     const unsigned slots = slots_for(block);
     table.row[c] = {static_cast<uint32_t>(block), static_cast<uint16_t>(slots),
