@@ -15,6 +15,7 @@ import argparse
 import concurrent.futures
 import fnmatch
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -170,8 +171,7 @@ def totals(results):
 
 def generic(message):
     """A message without what differs from run to run."""
-    words = ["0x…" if w.startswith("0x") else w for w in message.removeprefix("hummock: ").split(" ")]
-    return " ".join(words).replace("|", "\\|")
+    return re.sub(r"0x[0-9a-f]{5,}", "0x…", message.removeprefix("hummock: ")).replace("|", "\\|")
 
 
 def cell(result, why):
