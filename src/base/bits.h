@@ -36,17 +36,22 @@ constexpr uint32_t low_mask(unsigned count) {
 // Length of the longest run of set bits.
 constexpr unsigned longest_run(uint32_t bits) {
   if (bits == ~uint32_t{0}) return 32;
-  // runs[i]: where runs of 2^i begin. The length is put together from its largest power downwards.
-  uint32_t runs[5] = {bits};
-  for (unsigned i = 1; i < 5; ++i) runs[i] = runs[i - 1] & (runs[i - 1] >> (1u << (i - 1)));
+  // Where runs of 2, 4, 8, 16 begin; then the length is put together from its largest power downwards.
+  const uint32_t two = bits & (bits >> 1), four = two & (two >> 2), eight = four & (four >> 4);
+  const uint32_t sixteen = eight & (eight >> 8);
   unsigned length = 0;
   uint32_t begins = ~uint32_t{0};
-  for (unsigned i = 5; i-- != 0;) {
-    const uint32_t longer = begins & (runs[i] >> length);
-    if (longer == 0) continue;
-    begins = longer;
-    length += 1u << i;
-  }
+  const auto longer = [&](uint32_t runs, unsigned by) {
+    const uint32_t still = begins & (runs >> length);
+    if (still == 0) return;
+    begins = still;
+    length += by;
+  };
+  longer(sixteen, 16);
+  longer(eight, 8);
+  longer(four, 4);
+  longer(two, 2);
+  longer(bits, 1);
   return length;
 }
 static_assert(longest_run(0) == 0 && longest_run(0x0fe07) == 7 && longest_run(0xfffffffe) == 31);

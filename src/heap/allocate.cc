@@ -76,8 +76,9 @@ void* allocate_slow(size_t size_class) {
   Heap* heap = thread_heap;
   // Most often the thread has freed blocks of its current slab, and nothing else is to be done.
   SlabHeader* slab = heap->current[size_class];
-  if (__builtin_expect(slab != nullptr && slab->free != nullptr && !heap->remote_used, true)) {
+  if (__builtin_expect(slab != nullptr && slab->free != slab::nil() && !heap->remote_used, true)) {
     if (pages::purge_pending()) pages::tick();
+    check_bin(heap, size_class, slab);
     void* block = slab::take_freed(slab);
     heap->bins[size_class] = slab::link_of(block);
     return block;

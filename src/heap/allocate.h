@@ -18,7 +18,8 @@ extern size_t fast_limit __attribute__((visibility("hidden")));
 
 __attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
   void* block = heap->bins[size_class];
-  if (__builtin_expect(block != nullptr, true)) heap->bins[size_class] = slab::link_of(block);
+  if (__builtin_expect(slab::is_end(block), false)) return nullptr;
+  heap->bins[size_class] = slab::link_of(block);
   return block;
 }
 
@@ -27,7 +28,7 @@ __attribute__((always_inline)) inline void* allocate(size_t size) {
   const size_t size_class = (size + slab::kStep - 1) / slab::kStep;
   Heap* heap = thread_heap;
   void* block = heap->bins[size_class];
-  if (__builtin_expect(block == nullptr, false)) return allocate_slow(size_class);
+  if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(size_class);
   heap->bins[size_class] = slab::link_of(block);
   return block;
 }

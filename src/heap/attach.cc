@@ -70,8 +70,8 @@ void detach(void* record) {
 }
 
 void before_fork() {
-  pool_lock.lock();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock();
+  pool_lock.lock_for_fork();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock_for_fork();
   shard::lock_all();
   pages::lock_all();
 }
@@ -79,8 +79,8 @@ void before_fork() {
 void after_fork_in_parent() {
   pages::unlock_all();
   shard::unlock_all();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock();
-  pool_lock.unlock();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_after_fork();
+  pool_lock.unlock_after_fork();
 }
 
 // The only thread of the child holds every lock. Slabs of threads that are no more stay with their
@@ -88,8 +88,8 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.reset();
-  pool_lock.reset();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
+  pool_lock.unlock_in_child();
 }
 
 }  // namespace

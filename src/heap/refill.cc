@@ -55,13 +55,16 @@ void unlist(Heap* heap, SlabHeader* slab) {
 
 // Blocks of the bin become free blocks of their slab again.
 void empty_bin(Heap* heap, unsigned size_class) {
-  void* block = heap->bins[size_class];
-  heap->bins[size_class] = nullptr;
-  while (block != nullptr) {
-    void* next = slab::link_of(block);
-    slab::put_block(heap->current[size_class], block);
-    block = next;
+  SlabHeader* slab = heap->current[size_class];
+  if (slab == nullptr) return;
+  void*& bin = heap->bins[size_class];
+  while (!slab::is_end(bin)) {
+    void* block = bin;
+    bin = slab::link_of(block);
+    slab::put_block(slab, block);
   }
+  check_bin(heap, size_class, slab);
+  bin = nullptr;
 }
 
 void leave(Heap* heap, SlabHeader* slab) {
@@ -78,6 +81,7 @@ void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
   if (pages::purge_pending()) pages::tick();
   SlabHeader* slab = heap->current[size_class];
+  if (slab != nullptr) check_bin(heap, size_class, slab);
   for (;;) {
     if (slab != nullptr) {
       void* block = slab::take_blocks(slab);
@@ -112,6 +116,7 @@ void keep_one_spare(Heap* heap, SlabHeader* slab) {
   SlabHeader* spare = heap->current[before];
   if (before == slab->size_class || spare == nullptr || spare->live_sum != 0 || spare->slots == 1) return;
   heap->current[before] = nullptr;
+  heap->bins[before] = nullptr;
   give_back(spare);
 }
 

@@ -6,6 +6,13 @@
 
 namespace hummock::heap {
 
+// An empty bin ends where its slab's list did; else a block was freed while it stood there.
+inline void check_bin(const Heap* heap, size_t size_class, const SlabHeader* slab) {
+  if (__builtin_expect(heap->bins[size_class] != slab::end_of(slab), false)) {
+    slab::corrupted(slab, "a block was freed twice, or written to after it was freed");
+  }
+}
+
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 

@@ -53,13 +53,15 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p) {
     entry = {slab, nullptr, p, 0};
     heap->remote_used = true;
   }
-  if (entry.first == p) slab::double_free(p);
+  if (entry.first == p || relaxed(slab->free) == p) slab::double_free(p);
+  slab::mark(slab, p);
   slab::link_of(p) = entry.first;
   entry.first = p;
   if (++entry.count == kFlushCount) flush(entry);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {
+  slab::mark(slab, p);
   hand_over(slab, p, p, 1);
 }
 

@@ -36,7 +36,7 @@ void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
 
 size_t length_of(void* block) {
   size_t length = 0;
-  for (; block != nullptr; block = slab::link_of(block)) ++length;
+  for (; !slab::is_end(block); block = slab::link_of(block)) ++length;
   return length;
 }
 

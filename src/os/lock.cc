@@ -20,18 +20,27 @@ void pause_cpu() {
 
 }  // namespace
 
+// The futex is the word's lower half, which is the first on the machines we know.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+
 void Lock::lock_slow() {
   for (int i = 0; i < kSpins; ++i) {
-    uint32_t expected = 0;
+    uintptr_t expected = 0;
     if (__atomic_load_n(&state_, __ATOMIC_RELAXED) == 0 &&
-        __atomic_compare_exchange_n(&state_, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        __atomic_compare_exchange_n(&state_, &expected, self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
       return;
     }
     pause_cpu();
   }
   const int saved = errno;
-  while (__atomic_exchange_n(&state_, 2, __ATOMIC_ACQUIRE) != 0) {
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, 2, nullptr, nullptr, 0);
+  for (;;) {
+    uintptr_t seen = 0;
+    if (__atomic_compare_exchange_n(&state_, &seen, self() | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) break;
+    if ((seen & 1) == 0 && !__atomic_compare_exchange_n(&state_, &seen, seen | 1, false, __ATOMIC_RELAXED,
+                                                        __ATOMIC_RELAXED)) {
+      continue;
+    }
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen | 1), nullptr, nullptr, 0);
   }
   errno = saved;
 }

@@ -1,4 +1,4 @@
-// A mutual exclusion lock of four bytes that needs no initialisation and calls no malloc.
+// A mutual exclusion lock that needs no initialisation and calls no malloc.
 #ifndef HUMMOCK_OS_LOCK_H
 #define HUMMOCK_OS_LOCK_H
 
@@ -6,30 +6,56 @@
 
 namespace hummock::os {
 
-// States: 0 free, 1 held, 2 held and somebody may sleep. Whoever finds it held sets 2 before sleeping,
-// and unlock wakes one when it replaces a 2; so a sleeper is always woken by some later unlock.
+// States: 0 free; the holder's thread pointer; the same + 1: somebody may sleep. Who sleeps has set the
+// bit, and takes the lock with it, so every sleeper is woken by some later unlock.
 class Lock {
  public:
   void lock() {
-    uint32_t expected = 0;
+    uintptr_t expected = 0;
     // acquire: pairs with the release in unlock(), so that we see what the last holder wrote.
-    if (__atomic_compare_exchange_n(&state_, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+    if (__atomic_compare_exchange_n(&state_, &expected, self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      return;
+    }
     lock_slow();
   }
 
   void unlock() {
     // release: pairs with the acquire of the next holder.
-    if (__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) == 2) wake_one();
+    if ((__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) & 1) != 0) wake_one();
   }
 
-  // For the child of a fork, where the holder no longer exists.
-  void reset() { __atomic_store_n(&state_, 0, __ATOMIC_RELAXED); }
+  // For the handlers of fork. A fork in a signal handler may have interrupted this very thread inside
+  // the lock: it then stays held, in parent and child, until the interrupted code lets it go.
+  void lock_for_fork() {
+    if ((__atomic_load_n(&state_, __ATOMIC_RELAXED) & ~uintptr_t{1}) == self()) {
+      ++forks_inside_;
+    } else {
+      lock();
+    }
+  }
+  void unlock_after_fork() {
+    if (forks_inside_ != 0) {
+      --forks_inside_;
+    } else {
+      unlock();
+    }
+  }
+  // In the child only the forking thread is left: nobody sleeps, and it is the holder.
+  void unlock_in_child() {
+    if (forks_inside_ != 0) {
+      --forks_inside_;
+    } else {
+      __atomic_store_n(&state_, 0, __ATOMIC_RELAXED);
+    }
+  }
 
  private:
+  static uintptr_t self() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
   void lock_slow();
   void wake_one();
 
-  uint32_t state_ = 0;
+  uintptr_t state_ = 0;
+  uint32_t forks_inside_ = 0;  // guarded by the lock
 };
 
 class LockGuard {

@@ -134,13 +134,13 @@ SlabHeader* enclosing_huge(const void* p) {
 }
 
 void huge_lock() {
-  lock.lock();
+  lock.lock_for_fork();
 }
 void huge_unlock() {
-  lock.unlock();
+  lock.unlock_after_fork();
 }
 void huge_reset() {
-  lock.reset();
+  lock.unlock_in_child();
 }
 
 }  // namespace hummock::pages

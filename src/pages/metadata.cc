@@ -39,13 +39,13 @@ size_t metadata_bytes() {
 }
 
 void metadata_lock() {
-  lock.lock();
+  lock.lock_for_fork();
 }
 void metadata_unlock() {
-  lock.unlock();
+  lock.unlock_after_fork();
 }
 void metadata_reset() {
-  lock.reset();
+  lock.unlock_in_child();
 }
 
 }  // namespace hummock::pages

@@ -4,6 +4,7 @@
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/span_cache.h"
 
 namespace hummock::pages {
 
@@ -106,10 +107,10 @@ Span make_span(Region* region, unsigned first, unsigned slots) {
   return {header, zeroed};
 }
 
+// Bits 0, align, 2 × align, …; align is a power of two.
 constexpr uint32_t aligned_positions(unsigned align) {
-  uint32_t mask = 0;
-  for (unsigned i = 0; i < kSlotsPerHugePage; i += align) mask |= 1u << i;
-  return mask;
+  constexpr uint32_t kEach[] = {0xffffffff, 0x55555555, 0x11111111, 0x01010101, 0x00010001, 0x00000001};
+  return kEach[__builtin_ctz(align)];
 }
 
 // First slot of a free run in one huge page, preferring slots with memory; -1 if none is aligned so.
@@ -227,6 +228,9 @@ void refile(HugePage* page) {
 }
 
 Span allocate_span(unsigned slots, unsigned align_slots) {
+  if (align_slots == 1) {
+    if (SlabHeader* header = take_cached(slots)) return {header, false};
+  }
   for (int attempt = 0; attempt < 3; ++attempt) {
     {
       os::LockGuard guard(page_lock);
@@ -242,11 +246,15 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
 void release_span(SlabHeader* header) {
   __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
   header->kind = Kind::free;
-  {
-    os::LockGuard guard(page_lock);
-    for_parts(region_of(header), slot_of(header), header->slots, give);
-  }
+  header = keep_cached(header);
+  if (header == nullptr) return;
+  give_span(header);
   if (dirty_over_budget()) tick();
+}
+
+void give_span(SlabHeader* header) {
+  os::LockGuard guard(page_lock);
+  for_parts(region_of(header), slot_of(header), header->slots, give);
 }
 
 void shrink_span(SlabHeader* header, unsigned slots) {
@@ -281,8 +289,8 @@ Totals totals() {
   os::LockGuard guard(page_lock);
   Totals sum = {};
   sum.mapped = mapped_bytes;
-  sum.used = used_slots * kSlotSize;
-  sum.dirty = dirty_slots * kSlotSize;
+  sum.used = (used_slots - cached_slots()) * kSlotSize;
+  sum.dirty = (dirty_slots + cached_slots()) * kSlotSize;
   sum.peak = peak_bytes;
   sum.purged = purged_slots * kSlotSize;
   huge_totals(&sum);
@@ -311,19 +319,19 @@ SlabHeader* enclosing_span(const void* p) {
 
 void lock_all() {
   huge_lock();
-  page_lock.lock();
+  page_lock.lock_for_fork();
   metadata_lock();
 }
 
 void unlock_all() {
   metadata_unlock();
-  page_lock.unlock();
+  page_lock.unlock_after_fork();
   huge_unlock();
 }
 
 void reset_all() {
   metadata_reset();
-  page_lock.reset();
+  page_lock.unlock_in_child();
   huge_reset();
 }
 

@@ -38,9 +38,9 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size);
 // ---- Giving memory back -------------------------------------------------------------------------
 
 // True when free memory waits to be given back: slow paths then call tick().
-extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind them
+extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind them, cached ones apart
 inline bool purge_pending() {
-  return __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED) != 0;
+  return relaxed(dirty_slots) != 0;
 }
 // Gives back what has been free for long enough, or is beyond the budget. Cheap when nothing is due.
 void tick();

@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/span_cache.h"
 
 namespace hummock::pages {
 
@@ -18,6 +19,7 @@ constexpr size_t kLeastBudget = 8 << 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
 
 uint64_t last_tick;      // ms; atomic, relaxed: two threads ticking at once is harmless
+uint64_t last_flush;     // of the span cache; likewise
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
 
 size_t budget_slots() {
@@ -89,6 +91,12 @@ bool purge_while(uint64_t before, size_t keep, uint64_t now) {
   return any;
 }
 
+void flush_cache() {
+  for (unsigned i = 0; i < kCachePositions; ++i) {
+    if (SlabHeader* header = empty_cache(i)) give_span(header);
+  }
+}
+
 }  // namespace
 
 bool dirty_over_budget() {
@@ -103,10 +111,15 @@ void tick() {
   if (!over && now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) < kTickMs) return;
   __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
   const uint64_t half = static_cast<uint64_t>(decay) / 2;
+  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) > half / 2) {
+    __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
+    flush_cache();
+  }
   purge_while(now > half ? now - half : 0, budget_slots(), now);
 }
 
 bool purge_all(size_t keep) {
+  flush_cache();
   return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
 }
 

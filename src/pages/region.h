@@ -58,6 +58,9 @@ void refile(HugePage* page);
 
 bool dirty_over_budget();
 
+// Back to the page heap, past the cache.
+void give_span(SlabHeader* header);
+
 // The bytes of huge blocks changed: for the peak. Takes page_lock itself.
 void note_huge_bytes(size_t bytes);
 

@@ -139,13 +139,13 @@ void reconsider(SlabHeader* slab) {
 }
 
 void lock_all() {
-  for (Shard& shard : shards) shard.lock.lock();
+  for (Shard& shard : shards) shard.lock.lock_for_fork();
 }
 void unlock_all() {
-  for (Shard& shard : shards) shard.lock.unlock();
+  for (Shard& shard : shards) shard.lock.unlock_after_fork();
 }
 void reset_all() {
-  for (Shard& shard : shards) shard.lock.reset();
+  for (Shard& shard : shards) shard.lock.unlock_in_child();
 }
 
 }  // namespace hummock::shard

@@ -14,26 +14,37 @@ __attribute__((always_inline)) inline uintptr_t sum_of_carved(const SlabHeader* 
          carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
+// Follows `Links` links, adding up the addresses it comes to.
 template <int Links>
-__attribute__((always_inline)) inline void* follow(void* block) {
+__attribute__((always_inline)) inline void* follow(void* block, uintptr_t& sum) {
   if constexpr (Links == 0) {
     return block;
   } else {
-    return follow<Links - 1>(link_of(block));
+    block = link_of(block);
+    sum += reinterpret_cast<uintptr_t>(block);
+    return follow<Links - 1>(block, sum);
   }
 }
 
-// The list has exactly `count` links: a block that was freed twice makes a cycle or a short cut. This
-// is the one walk a block costs, so there is no test per link: the list of an overwritten link may end
-// in a fault.
-__attribute__((always_inline)) inline void check_length(const SlabHeader* slab, void* block, size_t count) {
-  for (; count >= 64 && block != nullptr; count -= 64) {
-    block = follow<63>(block);
-    if (__builtin_expect(block == nullptr, false)) break;
-    block = link_of(block);
+// The list has exactly `count` blocks, which add up to `sum`: a block that was freed twice makes a cycle
+// or a short cut, an overwritten link leads elsewhere. Returns the last one. This is the one walk that a
+// block costs, so there is no test per link: a link overwritten with garbage may end in a fault.
+__attribute__((always_inline)) inline void* check_list(const SlabHeader* slab, void* first, size_t count,
+                                                       uintptr_t sum) {
+  void* block = first;
+  uintptr_t seen = reinterpret_cast<uintptr_t>(first);
+  if (count == 0) corrupted(slab, "a block was freed twice, or a pointer that is no block");
+  const size_t links = count - 1;
+  for (size_t laps = links / 32; laps != 0; --laps) block = follow<32>(block, seen);
+  if ((links & 16) != 0) block = follow<16>(block, seen);
+  if ((links & 8) != 0) block = follow<8>(block, seen);
+  if ((links & 4) != 0) block = follow<4>(block, seen);
+  if ((links & 2) != 0) block = follow<2>(block, seen);
+  if ((links & 1) != 0) block = follow<1>(block, seen);
+  if (link_of(block) != nil() || seen != sum) {
+    corrupted(slab, "a freed block was written to or freed twice");
   }
-  for (; count != 0 && block != nullptr; --count) block = link_of(block);
-  if (count != 0 || block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
+  return block;
 }
 
 // What is in use is known by its sum: a number of blocks, and offsets that are multiples of their size.
@@ -57,7 +68,7 @@ void* carve(SlabHeader* slab) {
   char* first = slab->start + size_t{slab->carved} * row.block_size;
   char* block = first;
   for (size_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
-  link_of(block) = nullptr;
+  link_of(block) = end_of(slab);
   slab->carved = static_cast<uint16_t>(slab->carved + count);
   slab->live_sum = sum_of_carved(slab);
   return first;
@@ -65,11 +76,13 @@ void* carve(SlabHeader* slab) {
 
 }  // namespace
 
+alignas(16) void* nil_block = &nil_block;
+
 SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
   SlabHeader* slab = pages::allocate_span(row.slots).header;
   if (slab == nullptr) return nullptr;
-  slab->free = nullptr;
+  slab->free = nil();
   slab->live_sum = 0;
   slab->carved = 0;
   slab->capacity = row.capacity;
@@ -91,14 +104,16 @@ void destroy(SlabHeader* slab) {
 
 void* take_freed(SlabHeader* slab) {
   void* first = slab->free;
-  check_length(slab, first, slab->carved - checked_used(slab));
-  slab->free = nullptr;
-  slab->live_sum = sum_of_carved(slab);
+  const uintptr_t all = sum_of_carved(slab);
+  void* last = check_list(slab, first, slab->carved - checked_used(slab), all - slab->live_sum);
+  link_of(last) = end_of(slab);
+  slab->free = nil();
+  slab->live_sum = all;
   return first;
 }
 
 void* take_blocks(SlabHeader* slab) {
-  if (slab->free != nullptr) return take_freed(slab);
+  if (slab->free != nil()) return take_freed(slab);
   if (count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
     drain(slab, take_remote(slab));
     return take_freed(slab);
@@ -109,7 +124,9 @@ void* take_blocks(SlabHeader* slab) {
 void drain(SlabHeader* slab, uint64_t word) {
   void* block = chain_of(word);
   for (uint32_t left = count_of(word); left != 0; --left) {
-    if (block == nullptr) corrupted(slab, "a freed block was written to or freed twice");
+    if (block == nullptr || (has_mark(slab) && static_cast<uintptr_t*>(block)[1] != mark_of(block))) {
+      corrupted(slab, "a block that another thread freed was written to or freed twice");
+    }
     void* next = link_of(block);
     put_block(slab, block);
     block = next;

@@ -13,6 +13,22 @@ inline void*& link_of(void* block) {
   return *static_cast<void**>(block);
 }
 
+// What ends the lists of freed blocks: a word that links to itself, so that a walk which a wrong link
+// cut short ends there, without a test at each step.
+extern void* nil_block __attribute__((visibility("hidden")));
+inline void* nil() {
+  return &nil_block;
+}
+
+// What ends the list that take_blocks gives: it names the slab, so that a bin that was cut short, by a
+// block freed again while it stands there, is found when it is empty.
+inline void* end_of(const SlabHeader* slab) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slab) | (uintptr_t{1} << 63));
+}
+inline bool is_end(const void* block) {
+  return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a slab's end
+}
+
 // Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
 SlabHeader* create(unsigned size_class, Kind kind);
 
@@ -22,7 +38,7 @@ void destroy(SlabHeader* slab);
 // The blocks that the owner freed since the last call: count as in use from now on. The list is checked.
 void* take_freed(SlabHeader* slab);
 
-// Some free blocks, linked, that count as in use from now on; null when the slab is full. Order: what
+// Some free blocks, linked up to end_of(slab), that count as in use from now on; null when the slab is full. Order: what
 // the owner freed, what others freed, then memory never used. O(blocks returned).
 void* take_blocks(SlabHeader* slab);
 
@@ -42,6 +58,18 @@ struct Pushed {
   uint64_t old;     // the remote word that was replaced
   bool must_queue;  // the queued flag was set by this push: the caller must queue the slab
 };
+
+// The second word of a block that another thread freed, until it is drained: shows that it was not
+// handed out in between. Blocks of 8 bytes have none.
+inline bool has_mark(const SlabHeader* slab) {
+  return slab->size_class != kTiny;
+}
+inline uintptr_t mark_of(const void* block) {
+  return ~reinterpret_cast<uintptr_t>(block);
+}
+inline void mark(const SlabHeader* slab, void* block) {
+  if (has_mark(slab)) static_cast<uintptr_t*>(block)[1] = mark_of(block);
+}
 
 // Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
 // and `notify` is reached.
