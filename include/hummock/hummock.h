@@ -33,7 +33,7 @@ extern "C" {
 /* ---- The malloc family ------------------------------------------------------------------------ */
 
 /* Returns a block of at least `size` bytes aligned for any C type (16), NULL + ENOMEM when it cannot.
- * Size 0 gives a unique block of 8 bytes that may be freed (glibc). Sizes above PTRDIFF_MAX fail (C23).
+ * Size 0 gives a unique block that may be freed (glibc). Sizes above PTRDIFF_MAX fail (C23).
  * Contents are indeterminate. Cost: about 11 instructions when the thread's bin has a block. */
 HUMMOCK_EXPORT void* hummock_malloc(size_t size) HUMMOCK_NOEXCEPT;
 
@@ -124,9 +124,9 @@ HUMMOCK_EXPORT int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t
 
 /* ---- Statistics ------------------------------------------------------------------------------- */
 
-#define HUMMOCK_CLASS_COUNT 81
+#define HUMMOCK_CLASS_COUNT 82
 
-/* One size class; blocks of `block_size` bytes. Index 0 is the class of 8 bytes. */
+/* One size class; blocks of `block_size` bytes. Index 0 is not used; the last is 8 bytes. */
 typedef struct hummock_class_stats {
   size_t block_size;
   size_t slabs;        /* slabs of this class */

@@ -84,7 +84,7 @@ void* allocate_slow(size_t size_class) {
     return block;
   }
   if (is_checked()) return checked::allocate(nullptr, 0, 0, false);  // only size 0 comes by here then
-  return small_block(static_cast<unsigned>(size_class));
+  return small_block(size_class == 0 ? 1 : static_cast<unsigned>(size_class));
 }
 
 void* allocate_medium(size_t size) {
@@ -98,7 +98,7 @@ void* allocate_medium(size_t size) {
 void* allocate_zeroed(size_t size) {
   if (is_checked()) return checked::allocate(nullptr, 0, size, true);
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
-  const unsigned size_class = slab::class_of(size);
+  const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   void* block = pop(thread_heap, size_class);
   if (block == nullptr) block = allocate_slow(size_class);
   return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);

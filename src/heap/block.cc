@@ -30,7 +30,7 @@ Block find_block(const char* call, const void* p) {
 
 unsigned aligned_class(size_t align, size_t size) {
   if (align > slab::kMaxSmall || size > slab::kMaxSmall) return 0;
-  for (unsigned c = slab::class_of(size == 0 ? 1 : size); c < slab::kClasses; ++c) {
+  for (unsigned c = slab::class_of(size == 0 ? 1 : size); c < slab::kTiny; ++c) {
     if (slab::kTable.row[c].block_size % align == 0) return c;
   }
   return 0;
@@ -42,6 +42,7 @@ void* no_memory() {
 }
 
 size_t good_size(size_t size) {
+  if (size == 0) size = 1;
   if (size <= slab::kMaxSmall) return slab::kTable.row[slab::class_of(size)].block_size;
   if (size > size_t{PTRDIFF_MAX} - kRegionSize) return 0;
   return base::align_up(size, size <= pages::kMaxSpanSlots * kSlotSize ? kSlotSize : os::page_size());

@@ -23,7 +23,7 @@ inline constexpr unsigned kRemoteEntries = 16;
 // Invariant: a bin holds only blocks of the class's current slab, and they count there as in use.
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
 struct Heap {
-  void* bins[slab::kClasses];  // by class
+  void* bins[slab::kClasses];  // by class; bins[0] stays empty: size 0 takes the slow path
   bool attached;               // a thread's; not a sentinel
   bool user;                   // first-class: all below and above is guarded by `lock`
   bool remote_used;            // some remote entry holds blocks

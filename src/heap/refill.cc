@@ -159,7 +159,7 @@ void read_inbox(Heap* heap) {
 }
 
 void leave_slabs(Heap* heap) {
-  for (unsigned c = 0; c < slab::kClasses; ++c) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
     empty_bin(heap, c);
     SlabHeader* slab = heap->current[c];
     heap->current[c] = nullptr;
@@ -173,7 +173,7 @@ void leave_slabs(Heap* heap) {
 }
 
 void drop_slabs(Heap* heap) {
-  for (unsigned c = 0; c < slab::kClasses; ++c) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
     if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
     heap->current[c] = nullptr;
     heap->bins[c] = nullptr;

@@ -107,7 +107,7 @@ void user_destroy(Heap* heap) {
 
 void user_stats(Heap* heap, hummock_heap_stats_t* out) {
   os::LockGuard guard(heap->lock);
-  for (unsigned c = 0; c < slab::kClasses; ++c) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
     if (heap->current[c] != nullptr) count_slab(heap->current[c], length_of(heap->bins[c]), out);
     count_list(heap->partial[c].front(), out);
   }

@@ -41,7 +41,7 @@ void collect(hummock_stats_t* out) {
   pages::visit_headers(visit, out);
   uint32_t resting[slab::kClasses];
   heap::count_resting(resting);
-  for (unsigned c = 0; c < slab::kClasses; ++c) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
     hummock_class_stats_t& row = out->per_class[c];
     const size_t rest = resting[c] < row.live_blocks ? resting[c] : row.live_blocks;
     row.live_blocks -= rest;

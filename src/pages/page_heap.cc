@@ -178,8 +178,9 @@ void add_region(char* base, size_t size, Region* region) {
 // More address space, with no lock held during the system call. False when there is none; a smaller
 // region is tried where limits are tight.
 bool grow(unsigned slots) {
-  const size_t need = (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 1)) *
+  const size_t wish = (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 1)) *
                       kSlotsPerHugePage * kSlotSize;
+  const size_t need = wish < kRegionSize ? wish : kRegionSize;
   Region* region = static_cast<Region*>(new_record(sizeof(Region)));
   if (region == nullptr) return false;
   for (size_t size = kRegionSize; size >= need; size /= 2) {

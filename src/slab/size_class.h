@@ -11,9 +11,9 @@ inline constexpr size_t kStep = 16;             // classes 1…16: 16, 32, …, 
 inline constexpr size_t kMaxStepped = 256;
 inline constexpr unsigned kPerDoubling = 8;     // then 8 a doubling: at most 12.5 % over
 inline constexpr size_t kMaxSmall = 64 << 10;
-inline constexpr unsigned kTiny = 0;  // 8 bytes: for size 0, and for blocks cut to 8 bytes or less
 inline constexpr size_t kTinySize = 8;
-inline constexpr unsigned kClasses = 1 + 16 + 8 * kPerDoubling;
+inline constexpr unsigned kTiny = 1 + 16 + 8 * kPerDoubling;  // 8 bytes: for blocks cut to 8 or less
+inline constexpr unsigned kClasses = kTiny + 1;               // class 0 is no class: size 0's empty bin
 
 struct SizeClass {
   uint32_t block_size;
@@ -61,7 +61,7 @@ struct ClassTable {
 
 constexpr ClassTable make_table() {
   ClassTable table = {};
-  for (unsigned c = 0; c < kClasses; ++c) {
+  for (unsigned c = 1; c < kClasses; ++c) {
     const size_t block = size_of(c);
     const unsigned slots = slots_for(block);
     table.row[c] = {static_cast<uint32_t>(block), static_cast<uint16_t>(slots),
@@ -71,7 +71,7 @@ constexpr ClassTable make_table() {
 }
 
 inline constexpr ClassTable kTable = make_table();
-static_assert(size_of(kClasses - 1) == kMaxSmall && class_of(kMaxSmall) == kClasses - 1);
+static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
 
 inline const SizeClass& row_of(const SlabHeader* slab) {

@@ -220,7 +220,7 @@ class Model {
     expect(support::intact(moved, block.tag, block.asked, std::min(block.asked, size)),
            "contents kept by realloc");
     if (block.kind == kAligned) block.kind = kPlain;
-    block.alignment = 16;
+    block.alignment = size <= 8 ? 8 : 16;
     block.asked = size;
     admit(moved, block);
   }
