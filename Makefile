@@ -1,0 +1,43 @@
+# The front door. CMake does the work (CMakePresets.json); what comes out stands in build/.
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: all configure demo test bench install format lint clean
+
+all: configure
+	@cmake --build build -j$(JOBS)
+
+configure:
+	@scripts/packages.sh build test cross
+	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
+	@rm -f build-configure.log
+
+# A server load and a bundled program, on the system's allocator and on Hummock, in turn (about 30 s).
+demo: all
+	@scripts/packages.sh demo
+	@python3 scripts/demo.py --build build
+
+test: all
+	@ctest --test-dir build --output-on-failure
+
+bench: all
+	@python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so small large
+	@python3 tests/budget/memory.py --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
+
+install: all
+	@cmake --install build --prefix $(PREFIX)
+
+SOURCES = $(shell git ls-files '*.cc' '*.h' '*.c')
+
+format:
+	@scripts/packages.sh lint
+	@clang-format -i $(SOURCES)
+
+lint: configure
+	@scripts/packages.sh lint
+	@clang-format --dry-run --Werror $(SOURCES)
+	@scripts/check_layers.sh
+	@clang-tidy -p build --quiet $(shell git ls-files 'src/*.cc')
+
+clean:
+	@rm -rf build out

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Installs the Debian packages that the named groups need, or names them when it may not.
+# Usage: scripts/packages.sh [build|demo|test|lint|cross]...   Quiet and quick when nothing is missing.
+set -eu
+
+packages_of() {
+  case $1 in
+    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev" ;;
+    demo) echo "redis-server redis-tools python3" ;;
+    test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
+    lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;
+    cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
+  esac
+}
+
+# Groups without which the work goes on, with less in it.
+is_optional() {
+  case $1 in demo) true ;; *) false ;; esac
+}
+
+wanted= optional=yes
+for group in "${@:-build}"; do
+  wanted="$wanted $(packages_of "$group")"
+  is_optional "$group" || optional=no
+done
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+  exit 0  # not Debian: the configure step names what it misses
+fi
+
+missing=
+for package in $wanted; do
+  case " $missing " in *" $package "*) continue ;; esac
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+  if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    as_root=sudo
+  else
+    echo "packages are missing; install them with: apt-get install$missing" >&2
+    [ $optional = yes ] && exit 0 || exit 1
+  fi
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+install() {
+  $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 $missing >"$log" 2>&1
+}
+echo "installing:$missing"
+# The package lists of a fresh machine are missing or old: fetch them when they do not do.
+if ! install; then
+  $as_root apt-get update -qq >"$log" 2>&1 || true
+  if ! install; then
+    cat "$log" >&2
+    echo "apt-get could not install:$missing" >&2
+    [ $optional = yes ] && exit 0 || exit 1
+  fi
+fi
