@@ -32,7 +32,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "milliseconds until free memory goes back to the system; 0 at once")                                    \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                                \
     "most free memory kept; auto is max(8M, live / 8)")                                                    \
-  X(bool, background, boolean, 0, 0, 1, "", any_time, "a thread gives memory back while the program idles") \
+  X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
   X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")
 
 // A value that any thread may read while another sets it; values do not order anything else.

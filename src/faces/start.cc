@@ -1,6 +1,8 @@
 // What the library does when it is mapped and when the program ends.
 #include "base/options.h"
 #include "heap/attach.h"
+#include "heap/background.h"
+#include "heap/checked.h"
 #include "hummock/hummock.h"
 #include "observe/notify.h"
 #include "observe/print.h"
@@ -11,10 +13,12 @@ namespace {
 __attribute__((constructor(101))) void start() {
   heap::initialise();
   if (options::values.verbose) options::print_effective();
+  heap::start_background();
   observe::notify_started(hummock_is_active() != 0);
 }
 
 __attribute__((destructor(101))) void end() {
+  heap::checked::check_all();
   if (options::values.stats == options::Stats::at_exit) observe::print(2);
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/options.h"
 #include "heap/allocate.h"
+#include "heap/background.h"
+#include "heap/checked.h"
 #include "heap/refill.h"
 #include "os/os.h"
 #include "pages/metadata.h"
@@ -70,6 +72,7 @@ void detach(void* record) {
 }
 
 void before_fork() {
+  checked::lock_for_fork();
   pool_lock.lock_for_fork();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock_for_fork();
   shard::lock_all();
@@ -81,6 +84,7 @@ void after_fork_in_parent() {
   shard::unlock_all();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_after_fork();
   pool_lock.unlock_after_fork();
+  checked::unlock_after_fork();
 }
 
 // The only thread of the child holds every lock. Slabs of threads that are no more stay with their
@@ -90,6 +94,8 @@ void after_fork_in_child() {
   shard::reset_all();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
   pool_lock.unlock_in_child();
+  checked::unlock_in_child();
+  start_background();
 }
 
 }  // namespace

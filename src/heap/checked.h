@@ -17,6 +17,16 @@ void release_sized(const char* call, void* p, size_t align, size_t size);
 // The heap is being destroyed: its blocks in quarantine are let go.
 void forget(Heap* heap);
 
+// True for the heaps of this mode itself.
+bool is_process_heap(const Heap* heap);
+
+// At the program's end: looks at every block, live or in quarantine, for stray writes.
+void check_all();
+
+void lock_for_fork();
+void unlock_after_fork();
+void unlock_in_child();
+
 }  // namespace hummock::heap::checked
 
 #endif  // HUMMOCK_HEAP_CHECKED_H

@@ -84,6 +84,10 @@ void* user_reallocate(Heap* heap, void* p, size_t size) {
 
 void user_release(Heap* heap, void* p) {
   if (is_checked()) return checked::release("hummock_heap_free", p);
+  user_give(heap, p);
+}
+
+void user_give(Heap* heap, void* p) {
   os::LockGuard guard(heap->lock);
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);

@@ -8,6 +8,8 @@ namespace hummock::heap {
 
 // Aligned and zeroed at will; the common part of the user_… calls and of checked mode.
 void* user_take(Heap* heap, size_t align, size_t size, bool zero);
+// Its counterpart.
+void user_give(Heap* heap, void* p);
 
 }  // namespace hummock::heap
 

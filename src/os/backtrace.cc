@@ -1,0 +1,31 @@
+#include "os/backtrace.h"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+namespace hummock::os {
+namespace {
+
+constexpr unsigned kMost = 24;
+constexpr unsigned kOwn = 3;  // callers() and two layers of checked mode
+
+}  // namespace
+
+unsigned callers(void** frames, unsigned most) {
+  void* all[kMost];
+  const unsigned wish = most + kOwn < kMost ? most + kOwn : kMost;
+  const unsigned count = static_cast<unsigned>(backtrace(all, static_cast<int>(wish)));
+  unsigned kept = 0;
+  for (unsigned i = kOwn; i < count && kept < most; ++i) frames[kept++] = all[i];
+  return kept;
+}
+
+void print_frames(void* const* frames, unsigned count) {
+  backtrace_symbols_fd(frames, static_cast<int>(count), STDERR_FILENO);
+}
+
+uint32_t thread_number() {
+  return static_cast<uint32_t>(gettid());
+}
+
+}  // namespace hummock::os
