@@ -15,6 +15,7 @@
 #include "faces/cxx_runtime.h"
 #include "faces/family.h"
 #include "faces/quiet_call.h"
+#include "heap/checked.h"
 #include "hummock/hummock.h"
 
 static_assert(sizeof(size_t) == sizeof(unsigned long), "the mangled names below are those of 64-bit systems");
@@ -101,6 +102,16 @@ inline void* take(size_t size) {
   return __builtin_expect(block != nullptr, 1) ? block : insist(0, size);
 }
 
+// Checked mode tells new[] from new, and so delete[] from delete.
+inline void* array(void* block) noexcept {
+  if (__builtin_expect(heap::fast_limit == 0, 0) && block != nullptr) heap::checked::note_array(block);
+  return block;
+}
+
+inline void end_array(void* block) noexcept {
+  if (__builtin_expect(heap::fast_limit == 0, 0) && block != nullptr) heap::checked::expect_array(block);
+}
+
 inline void* take_aligned(size_t size, std::align_val_t alignment) {
   void* block = faces::c23_aligned(static_cast<size_t>(alignment), size);
   return __builtin_expect(block != nullptr, 1) ? block : insist(static_cast<size_t>(alignment), size);
@@ -135,7 +146,7 @@ HUMMOCK_OPERATOR void* operator new(size_t size) {
 
 HUMMOCK_OPERATOR void* operator new[](size_t size) {
   New* one = &::operator new;
-  return one == hummock_our_new ? take(size) : one(size);
+  return one == hummock_our_new ? array(take(size)) : one(size);
 }
 
 HUMMOCK_OPERATOR void* operator new(size_t size, const std::nothrow_t&) noexcept {
@@ -145,9 +156,9 @@ HUMMOCK_OPERATOR void* operator new(size_t size, const std::nothrow_t&) noexcept
 
 HUMMOCK_OPERATOR void* operator new[](size_t size, const std::nothrow_t&) noexcept {
   New* one = &::operator new;
-  New* array = &::operator new[];
-  if (array != hummock_our_new_array) return faces::calls_quietly(array, size);
-  return one == hummock_our_new ? take_quietly(size) : faces::calls_quietly(one, size);
+  New* many = &::operator new[];
+  if (many != hummock_our_new_array) return faces::calls_quietly(many, size);
+  return one == hummock_our_new ? array(take_quietly(size)) : faces::calls_quietly(one, size);
 }
 
 HUMMOCK_OPERATOR void* operator new(size_t size, std::align_val_t alignment) {
@@ -156,7 +167,7 @@ HUMMOCK_OPERATOR void* operator new(size_t size, std::align_val_t alignment) {
 
 HUMMOCK_OPERATOR void* operator new[](size_t size, std::align_val_t alignment) {
   AlignedNew* one = &::operator new;
-  return one == hummock_our_aligned_new ? take_aligned(size, alignment) : one(size, alignment);
+  return one == hummock_our_aligned_new ? array(take_aligned(size, alignment)) : one(size, alignment);
 }
 
 HUMMOCK_OPERATOR void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
@@ -168,9 +179,9 @@ HUMMOCK_OPERATOR void* operator new(size_t size, std::align_val_t alignment, con
 HUMMOCK_OPERATOR void* operator new[](size_t size, std::align_val_t alignment,
                                       const std::nothrow_t&) noexcept {
   AlignedNew* one = &::operator new;
-  AlignedNew* array = &::operator new[];
-  if (array != hummock_our_aligned_new_array) return faces::calls_quietly(array, size, alignment);
-  return one == hummock_our_aligned_new ? take_aligned_quietly(size, alignment)
+  AlignedNew* many = &::operator new[];
+  if (many != hummock_our_aligned_new_array) return faces::calls_quietly(many, size, alignment);
+  return one == hummock_our_aligned_new ? array(take_aligned_quietly(size, alignment))
                                         : faces::calls_quietly(one, size, alignment);
 }
 
@@ -183,6 +194,7 @@ HUMMOCK_OPERATOR void operator delete(void* block) noexcept {
 HUMMOCK_OPERATOR void operator delete[](void* block) noexcept {
   Delete* one = &::operator delete;
   if (one != hummock_our_delete) return one(block);
+  end_array(block);
   heap::release(block);
 }
 
@@ -205,6 +217,7 @@ HUMMOCK_OPERATOR void operator delete[](void* block, size_t size) noexcept {
   Delete* array = &::operator delete[];
   if (array != hummock_our_delete_array) return array(block);
   if (one != hummock_our_delete) return one(block);
+  end_array(block);
   faces::release_sized(block, size);
 }
 
@@ -215,6 +228,7 @@ HUMMOCK_OPERATOR void operator delete(void* block, std::align_val_t alignment) n
 HUMMOCK_OPERATOR void operator delete[](void* block, std::align_val_t alignment) noexcept {
   AlignedDelete* one = &::operator delete;
   if (one != hummock_our_aligned_delete) return one(block, alignment);
+  end_array(block);
   release_aligned(block, alignment);
 }
 
@@ -239,5 +253,6 @@ HUMMOCK_OPERATOR void operator delete[](void* block, size_t size, std::align_val
   AlignedDelete* array = &::operator delete[];
   if (array != hummock_our_aligned_delete_array) return array(block, alignment);
   if (one != hummock_our_aligned_delete) return one(block, alignment);
+  end_array(block);
   faces::release_aligned_sized(block, static_cast<size_t>(alignment), size);
 }

@@ -77,6 +77,11 @@ void release_record(const char* call, Record* record) {
                   << record->size << " bytes is free already",
            record);
   }
+  if (record->array) {
+    report(Line() << call << "(" << static_cast<const void*>(record->user)
+                  << "): the block is of operator new[], only delete[] may free it",
+           record);
+  }
   check_guards(call, record);
   note(record, State::freed);
   {
@@ -125,6 +130,7 @@ void* allocate(Heap* heap, size_t align, size_t size, bool zero) {
   record->room = find_block("malloc", raw).room;
   record->heap = heap;
   record->state = State::live;
+  record->array = false;
   record->most_frames = static_cast<uint32_t>(options::values.stacks);
   fill_guards(record);
   if (!zero) memset(record->user, kFresh, size < kMostGuard ? size : kMostGuard);
@@ -185,6 +191,18 @@ void forget(Heap* heap) {
     freed.remove(record);
     freed_bytes -= record->room;
   });
+}
+
+void note_array(void* p) {
+  live_record("operator new[]", p)->array = true;
+}
+
+void expect_array(void* p) {
+  Record* record = find_record("operator delete[]", p);
+  if (record->state == State::live && !record->array) {
+    report(Line() << "operator delete[](" << p << "): the block is not of operator new[]", record);
+  }
+  record->array = false;
 }
 
 void check_all() {

@@ -17,6 +17,10 @@ void release_sized(const char* call, void* p, size_t align, size_t size);
 // The heap is being destroyed: its blocks in quarantine are let go.
 void forget(Heap* heap);
 
+// A block of new[]; and the claim, by delete[], that it is one.
+void note_array(void* p);
+void expect_array(void* p);
+
 // True for the heaps of this mode itself.
 bool is_process_heap(const Heap* heap);
 

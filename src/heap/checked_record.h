@@ -25,6 +25,7 @@ struct Record {
   Record* next;   // list of live blocks, or the quarantine. Guarded by checked.cc's lock.
   Record* prev;
   State state;
+  bool array;     // of operator new[]
   uint32_t most_frames;  // room behind the record: twice so many
   Event allocated;
   Event freed;
