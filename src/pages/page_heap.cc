@@ -309,7 +309,7 @@ void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
 
 SlabHeader* enclosing_span(const void* p) {
   SlabHeader* header = find_header(p);
-  if (header == nullptr || header->kind == Kind::huge) return enclosing_huge(p);
+  if (header == nullptr || (header - slot_of(header))->kind == Kind::huge) return enclosing_huge(p);
   if (slot_of(header) == 0) return nullptr;
   for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
     if (header->kind == Kind::large) return header->slots >= slots ? header : nullptr;
