@@ -40,6 +40,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
 
 void release_slow(void* p) {
   if (p == nullptr) return;
+  if (is_checked()) return checked::release("free", p);
   SlabHeader* header = pages::find_header(p);
   if (header == nullptr) bad_pointer("free", p);
   if (header->kind == Kind::interior) {
@@ -50,7 +51,6 @@ void release_slow(void* p) {
       return release_own(thread_heap, header, p);
     }
   }
-  if (is_checked()) return checked::release("free", p);
   switch (header->kind) {
     case Kind::slab:
       return release_in_slab(header, p);
