@@ -102,7 +102,7 @@ void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->used() == 0) {
     give_back(slab);
   } else {
-    heap->partial[slab->size_class].push_back(slab);
+    heap->partial[slab->size_class].push_front(slab);
   }
 }
 
@@ -125,7 +125,7 @@ void keep_one_spare(Heap* heap, SlabHeader* slab) {
 void no_longer_full(Heap* heap, SlabHeader* slab) {
   unlist(heap, slab);
   own(heap, slab);
-  heap->partial[slab->size_class].push_back(slab);
+  heap->partial[slab->size_class].push_front(slab);
 }
 
 void emptied(Heap* heap, SlabHeader* slab) {
