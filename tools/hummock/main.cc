@@ -1,0 +1,56 @@
+// The command line tool.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "hummock/hummock.h"
+#include "program.h"
+#include "run.h"
+
+namespace {
+
+using namespace hummock::tool;
+
+#define HUMMOCK_TEXT_OF(x) #x
+#define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
+constexpr const char* kVersion = HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
+    HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_PATCH);
+
+int check(const std::string& name) {
+  const Program program = inspect(name);
+  const std::string reason = obstacle(program);
+  const std::string warning = doubt(program);
+  printf("%s: %s\n", program.path.c_str(),
+         !reason.empty() ? reason.c_str() : !warning.empty() ? warning.c_str() : "Hummock can be preloaded");
+  return reason.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  CLI::App app("Hummock, a memory allocator for multi-core machines");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+
+  RunOptions options;
+  CLI::App* run_command = app.add_subcommand("run", "run a program with Hummock as its malloc");
+  run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
+  run_command->add_flag("--verbose", options.verbose, "print at start what is in effect");
+  run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
+  run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
+  run_command->add_option("--conf", options.conf, "options as key:value,key:value");
+  run_command->add_option("--lib", options.library, "the library to preload");
+  run_command->add_option("command", options.command, "the program and its arguments, after --")->required();
+  run_command->prefix_command(false)->positionals_at_end();
+
+  std::string name;
+  CLI::App* check_command = app.add_subcommand("check", "say whether a program can run on Hummock");
+  check_command->add_option("program", name, "its name or path")->required();
+  CLI::App* version_command = app.add_subcommand("version", "print the version");
+
+  CLI11_PARSE(app, count, arguments);
+  if (*version_command) {
+    printf("hummock %s\n", kVersion);
+    return 0;
+  }
+  return *check_command ? check(name) : run(options);
+}

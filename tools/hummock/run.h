@@ -1,0 +1,28 @@
+// hummock run: a program with the library preloaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hummock::tool {
+
+struct RunOptions {
+  bool checked = false;
+  bool verbose = false;
+  bool stats = false;
+  std::string decay_ms;
+  std::string conf;
+  std::string library;
+  std::vector<std::string> command;
+};
+
+inline constexpr int kCannotOverride = 125;
+
+// The library beside the tool, or in the place where it was installed; empty when there is none.
+std::string find_library();
+
+// Runs the command and returns its exit status (128 + signal when it was killed), or 125…127 with one line
+// that says why it was not run.
+int run(const RunOptions& options);
+
+}  // namespace hummock::tool
