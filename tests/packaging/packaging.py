@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Installs the build into a folder of its own and builds a small program against it in each way."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CMAKE, BUILD = sys.argv[1:3]
+PROGRAM = """#include <hummock/hummock.h>
+#include <stdlib.h>
+int main(void) { free(malloc(10)); return hummock_is_active() ? 0 : 1; }
+"""
+LISTS = """cmake_minimum_required(VERSION 3.22)
+project(consumer C)
+find_package(hummock REQUIRED)
+add_executable(by_shared main.c)
+target_link_libraries(by_shared PRIVATE hummock::shared)
+add_executable(by_static main.c)
+target_link_libraries(by_static PRIVATE hummock::static)
+"""
+
+
+def output(*command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, **more).stdout
+
+
+class Packaging(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.prefix = os.path.join(cls.folder, "prefix")
+        output(CMAKE, "--install", BUILD, "--prefix", cls.prefix)
+        cls.library = next(os.path.join(where, "libhummock.so.1") for where, _, files in os.walk(cls.prefix)
+                           if "libhummock.so.1" in files)
+        cls.libraries = os.path.dirname(cls.library)
+        cls.main = os.path.join(cls.folder, "main.c")
+        with open(cls.main, "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def runs(self, program):
+        env = dict(os.environ, LD_LIBRARY_PATH=self.libraries)
+        subprocess.run([program], check=True, env=env, timeout=60)
+
+    def test_pkg_config(self):
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libraries, "pkgconfig"))
+        flags = output("pkg-config", "--cflags", "--libs", "hummock", env=env).split()
+        program = os.path.join(self.folder, "by_pkg_config")
+        output("cc", self.main, "-o", program, "-fno-builtin", *flags)
+        self.runs(program)
+
+    def test_cmake_package(self):
+        source, build = os.path.join(self.folder, "source"), os.path.join(self.folder, "build")
+        os.mkdir(source)
+        shutil.copy(self.main, source)
+        with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="ascii") as file:
+            file.write(LISTS)
+        output(CMAKE, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_C_FLAGS=-fno-builtin")
+        output(CMAKE, "--build", build)
+        self.runs(os.path.join(build, "by_shared"))
+        self.runs(os.path.join(build, "by_static"))
+
+    def test_the_library_needs_libc_alone(self):
+        dynamic = output("readelf", "-d", self.library)
+        needed = [line.split("[")[1].rstrip("]") for line in dynamic.splitlines() if "(NEEDED)" in line]
+        self.assertIn("libc.so.6", needed)
+        self.assertEqual([name for name in needed if not name.startswith(("libc.so", "ld-linux"))], [])
+        self.assertIn("[libhummock.so.1]", dynamic)
+
+    def test_the_pieces_are_there(self):
+        for piece in ("bin/hummock", "include/hummock/hummock.h", "share/man/man1/hummock.1",
+                      "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
+            self.assertTrue(os.path.exists(os.path.join(self.prefix, piece)), piece)
+        self.assertIn("bin", output(os.path.join(self.prefix, "bin", "hummock"), "check", "cat"))
+        output(os.path.join(self.prefix, "bin", "hummock"), "run", "--", "true")
+
+    def test_only_public_names_are_exported(self):
+        names = [line.split()[-1].split("@")[0] for line in output("nm", "-D", "--defined-only", self.library).splitlines()]
+        family = {"malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "posix_memalign", "memalign",
+                  "valloc", "pvalloc", "cfree", "malloc_usable_size", "malloc_trim", "mallopt", "mallinfo", "mallinfo2",
+                  "malloc_info", "malloc_stats", "free_sized", "free_aligned_sized", "HUMMOCK_1.0"}
+        others = [name for name in names if name not in family
+                  and not name.startswith(("hummock_", "_Zn", "_Zd", "__libc_", "__posix_memalign"))]
+        self.assertEqual(others, [])
+        self.assertEqual(family - set(names), set())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
