@@ -77,7 +77,8 @@ void* allocate_slow(size_t size_class) {
   // Most often the thread has freed blocks of its current slab, and nothing else is to be done.
   SlabHeader* slab = heap->current[size_class];
   if (__builtin_expect(slab != nullptr && slab->free != slab::nil() && !heap->remote_used, true)) {
-    if (pages::purge_pending()) pages::tick();
+    // Slabs of few blocks come by here so often that the clock is not read each time.
+    if (pages::purge_pending() && (slab->capacity > 16 || ++heap->refills % 8 == 0)) pages::tick();
     check_bin(heap, size_class, slab);
     void* block = slab::take_freed(slab);
     heap->bins[size_class] = slab::link_of(block);

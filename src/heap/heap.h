@@ -29,6 +29,7 @@ struct Heap {
   bool remote_used;            // some remote entry holds blocks
   SlabHeader* current[slab::kClasses];
   SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
+  uint8_t refills;                   // modulo 256: see allocate_slow
   uint8_t spare_class;               // whose current slab was the last of several slots to become empty
   SlabList full;                     // owned slabs without, all classes
   RemoteEntry remote[kRemoteEntries];

@@ -129,12 +129,12 @@ void no_longer_full(Heap* heap, SlabHeader* slab) {
 }
 
 void emptied(Heap* heap, SlabHeader* slab) {
-  if (slab != heap->current[slab->size_class]) {
-    unlist(heap, slab);
-    give_back(slab);
-  } else if (slab->slots > 1) {
-    keep_one_spare(heap, slab);
+  if (slab == heap->current[slab->size_class]) {
+    if (slab->slots > 1) keep_one_spare(heap, slab);
+    return;
   }
+  unlist(heap, slab);
+  give_back(slab);
   if (pages::purge_pending()) pages::tick();
 }
 

@@ -57,7 +57,7 @@ struct SlabHeader {
   SlabHeader* huge_prev;
 
   // Blocks in use. Exact: offsets in the slab add up to less than one start address.
-  size_t used() const { return live_sum / reinterpret_cast<uintptr_t>(start); }
+  size_t used() const { return live_sum == 0 ? 0 : live_sum / reinterpret_cast<uintptr_t>(start); }
 };
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
