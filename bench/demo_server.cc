@@ -106,7 +106,8 @@ int main(int count, char** arguments) {
   std::vector<Result> results(kThreads);
   std::vector<std::thread> threads;
   const auto begin = Clock::now();
-  for (int t = 0; t < kThreads; ++t) threads.emplace_back(serve, t, std::ref(results[static_cast<size_t>(t)]));
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back(serve, t, std::ref(results[static_cast<size_t>(t)]));
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   stop = true;
   for (std::thread& thread : threads) thread.join();

@@ -100,11 +100,11 @@ typedef struct hummock_heap hummock_heap_t;
 
 /* What a heap holds now, in bytes; see hummock_heap_stats. */
 typedef struct hummock_heap_stats {
-  size_t size;          /* in: sizeof(hummock_heap_stats_t) of the caller */
-  size_t live_bytes;    /* room of live blocks */
-  size_t live_blocks;   /* their number */
-  size_t mapped_bytes;  /* slabs and large blocks the heap holds */
-  size_t slabs;         /* slabs and large blocks, their number */
+  size_t size;         /* in: sizeof(hummock_heap_stats_t) of the caller */
+  size_t live_bytes;   /* room of live blocks */
+  size_t live_blocks;  /* their number */
+  size_t mapped_bytes; /* slabs and large blocks the heap holds */
+  size_t slabs;        /* slabs and large blocks, their number */
 } hummock_heap_stats_t;
 
 /* NULL + ENOMEM when memory is short. Costs about 2 KiB until used. */
@@ -113,7 +113,8 @@ HUMMOCK_EXPORT hummock_heap_t* hummock_heap_create(void) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void* hummock_heap_malloc(hummock_heap_t* heap, size_t size) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void* hummock_heap_calloc(hummock_heap_t* heap, size_t count, size_t size) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void* hummock_heap_realloc(hummock_heap_t* heap, void* block, size_t size) HUMMOCK_NOEXCEPT;
-HUMMOCK_EXPORT void* hummock_heap_memalign(hummock_heap_t* heap, size_t alignment, size_t size) HUMMOCK_NOEXCEPT;
+HUMMOCK_EXPORT void* hummock_heap_memalign(hummock_heap_t* heap, size_t alignment,
+                                           size_t size) HUMMOCK_NOEXCEPT;
 /* Frees a block of this heap; a block of another heap is reported as misuse. */
 HUMMOCK_EXPORT void hummock_heap_free(hummock_heap_t* heap, void* block) HUMMOCK_NOEXCEPT;
 /* Frees every block of the heap and the heap itself. No other thread may use it meanwhile or after.
@@ -129,8 +130,8 @@ HUMMOCK_EXPORT int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t
 /* One size class; blocks of `block_size` bytes. Index 0 is not used; the last is 8 bytes. */
 typedef struct hummock_class_stats {
   size_t block_size;
-  size_t slabs;        /* slabs of this class */
-  size_t live_blocks;  /* blocks handed out */
+  size_t slabs;       /* slabs of this class */
+  size_t live_blocks; /* blocks handed out */
 } hummock_class_stats_t;
 
 /* Figures of the whole process, in bytes unless named otherwise. They are gathered by looking at every

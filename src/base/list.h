@@ -5,7 +5,7 @@
 namespace hummock::base {
 
 // A member stands in at most one list that uses the same pair of fields.
-template <class T, T* T::* Next, T* T::* Prev>
+template <class T, T* T::*Next, T* T::*Prev>
 class List {
  public:
   bool empty() const { return head_ == nullptr; }

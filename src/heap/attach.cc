@@ -21,9 +21,9 @@ __thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_h
 namespace {
 
 os::Lock pool_lock;
-Heap* pool;         // records no thread uses. Guarded by pool_lock.
-size_t threads;     // guarded by pool_lock
-size_t user_heaps;  // guarded by pool_lock
+Heap* pool;                                        // records no thread uses. Guarded by pool_lock.
+size_t threads;                                    // guarded by pool_lock
+size_t user_heaps;                                 // guarded by pool_lock
 base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for fork
 
 os::Lock start_lock;
@@ -132,7 +132,7 @@ Heap* attach() {
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   heap->attached = true;
-  thread_heap = heap;                  // first: setting the key may allocate
+  thread_heap = heap;  // first: setting the key may allocate
   pthread_setspecific(exit_key, heap);
   return heap;
 }

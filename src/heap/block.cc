@@ -56,7 +56,8 @@ bool owns(const void* p) {
 void count_resting(uint32_t* per_class) {
   for (unsigned c = 0; c < slab::kClasses; ++c) {
     per_class[c] = 0;
-    for (void* block = thread_heap->bins[c]; !slab::is_end(block); block = slab::link_of(block)) ++per_class[c];
+    for (void* block = thread_heap->bins[c]; !slab::is_end(block); block = slab::link_of(block))
+      ++per_class[c];
   }
 }
 

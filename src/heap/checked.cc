@@ -52,7 +52,8 @@ __attribute__((noinline)) void note(Record* record, State which) {
 // Out of quarantine for good.
 void let_go(Record* record) {
   if (record->seal != record->expected_seal()) {
-    base::die(Line() << "the record of a freed block at " << static_cast<const void*>(record) << " was overwritten");
+    base::die(Line() << "the record of a freed block at " << static_cast<const void*>(record)
+                     << " was overwritten");
   }
   check_guards("free", record);
   check_poison("free", record);
@@ -170,7 +171,8 @@ void release(const char* call, void* p) {
 void release_sized(const char* call, void* p, size_t align, size_t size) {
   Record* record = find_record(call, p);
   if (record->state == State::live && record->size != size) {
-    report(Line() << call << "(" << p << "): the block was asked with " << record->size << " bytes, not " << size,
+    report(Line() << call << "(" << p << "): the block was asked with " << record->size << " bytes, not "
+                  << size,
            record);
   }
   if (record->state == State::live && align != 0 && record->align != align) {

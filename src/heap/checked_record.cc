@@ -46,7 +46,8 @@ Record* raw_block(const void* p) {
   if (header != nullptr && header->kind == Kind::interior) header -= header->back;
   if (header != nullptr && header->kind == Kind::own_slab) {
     const slab::SizeClass& row = slab::row_of(header);
-    const size_t index = slab::block_index(row, static_cast<size_t>(static_cast<const char*>(p) - header->start));
+    const size_t index =
+        slab::block_index(row, static_cast<size_t>(static_cast<const char*>(p) - header->start));
     if (index >= header->carved) return nullptr;
     return reinterpret_cast<Record*>(header->start + index * row.block_size);
   }
@@ -64,7 +65,8 @@ void print_event(const char* what, const Event& event, void** frames) {
 
 uint64_t Record::expected_seal() const {
   uint64_t hash = reinterpret_cast<uintptr_t>(this) ^ 0x68756d6d6f636bull;
-  const uint64_t parts[] = {reinterpret_cast<uintptr_t>(user), size, align, room, static_cast<uint64_t>(state)};
+  const uint64_t parts[] = {reinterpret_cast<uintptr_t>(user), size, align, room,
+                            static_cast<uint64_t>(state)};
   for (const uint64_t part : parts) {
     hash = (hash ^ part) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
@@ -129,8 +131,9 @@ void check_guards(const char* call, Record* record) {
   const size_t after = back_size(record);
   at = first_other(back_guard(record), kGuardByte, after);
   if (at != after) {
-    report(Line() << call << "(" << static_cast<const void*>(record->user) << "): something was written at byte "
-                  << (record->size + at) << " of a block of " << record->size << " bytes",
+    report(Line() << call << "(" << static_cast<const void*>(record->user)
+                  << "): something was written at byte " << (record->size + at) << " of a block of "
+                  << record->size << " bytes",
            record);
   }
 }

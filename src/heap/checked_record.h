@@ -25,7 +25,7 @@ struct Record {
   Record* next;   // list of live blocks, or the quarantine. Guarded by checked.cc's lock.
   Record* prev;
   State state;
-  bool array;     // of operator new[]
+  bool array;            // of operator new[]
   uint32_t most_frames;  // room behind the record: twice so many
   Event allocated;
   Event freed;
@@ -37,8 +37,8 @@ struct Record {
   uint64_t expected_seal() const;
 };
 
-inline constexpr size_t kGuard = 16;          // at least so many bytes before and after
-inline constexpr size_t kMostGuard = 4096;    // and at most so many are filled
+inline constexpr size_t kGuard = 16;        // at least so many bytes before and after
+inline constexpr size_t kMostGuard = 4096;  // and at most so many are filled
 inline constexpr unsigned char kFresh = 0xa5;
 inline constexpr unsigned char kGuardByte = 0xfb;
 inline constexpr unsigned char kFreed = 0xde;

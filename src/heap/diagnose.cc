@@ -9,7 +9,8 @@ using base::Line;
 
 void say_inside(Line& line, const SlabHeader* header, const void* p) {
   line << "points " << static_cast<size_t>(static_cast<const char*>(p) - header->start)
-       << " bytes into a block of " << header->bytes << " bytes at " << static_cast<const void*>(header->start);
+       << " bytes into a block of " << header->bytes << " bytes at "
+       << static_cast<const void*>(header->start);
 }
 
 bool is_canonical(const void* p) {
@@ -44,7 +45,8 @@ void check_claim(const char* call, const void* p, size_t room, size_t claimed, s
   const bool fits = claimed <= room && claimed + rounding >= least;
   if (aligned && fits) return;
   Line line;
-  line << call << "(" << p << "): the block has room for " << room << " bytes, it cannot have been asked with ";
+  line << call << "(" << p << "): the block has room for " << room
+       << " bytes, it cannot have been asked with ";
   if (!aligned) {
     line << "alignment " << align;
   } else {

@@ -52,9 +52,9 @@ extern Heap ended_heap;  // after its end
 
 // ---- What the faces call; semantics in hummock.h. `p` is not null unless said. -------------------
 
-void* allocate(size_t size);        // in heap/allocate.h
-void release(void* p);              // in heap/release.h; null does nothing
-void* allocate_zeroed(size_t size);  // the whole usable size
+void* allocate(size_t size);                        // in heap/allocate.h
+void release(void* p);                              // in heap/release.h; null does nothing
+void* allocate_zeroed(size_t size);                 // the whole usable size
 void* allocate_aligned(size_t align, size_t size);  // align: any power of two
 void* reallocate(void* p, size_t size);             // size ≠ 0
 void* reallocate_zeroed(void* p, size_t size);

@@ -48,7 +48,7 @@ char* map_at(void* hint, size_t size) {
 bool fits(const char* mapped, size_t before, size_t align) {
   if (reinterpret_cast<uintptr_t>(mapped) < kLeastAddress) return false;
   return base::align_up(reinterpret_cast<uintptr_t>(mapped) + before, align) ==
-                                  reinterpret_cast<uintptr_t>(mapped) + before;
+         reinterpret_cast<uintptr_t>(mapped) + before;
 }
 
 // Under valgrind the system maps upwards from a low address: look for a place of our own above.

@@ -35,9 +35,10 @@ void Lock::lock_slow() {
   const int saved = errno;
   for (;;) {
     uintptr_t seen = 0;
-    if (__atomic_compare_exchange_n(&state_, &seen, self() | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) break;
-    if ((seen & 1) == 0 && !__atomic_compare_exchange_n(&state_, &seen, seen | 1, false, __ATOMIC_RELAXED,
-                                                        __ATOMIC_RELAXED)) {
+    if (__atomic_compare_exchange_n(&state_, &seen, self() | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      break;
+    if ((seen & 1) == 0 &&
+        !__atomic_compare_exchange_n(&state_, &seen, seen | 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       continue;
     }
     syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen | 1), nullptr, nullptr, 0);

@@ -47,7 +47,8 @@ void unmap_or_purge(void* address, size_t size) {
 
 // The entry names one mapping; its address space is free again only after it is out of the map.
 char* map_huge(size_t bytes, size_t align) {
-  char* start = static_cast<char*>(os::map_aligned(bytes, align > kRegionSize ? align : kRegionSize, kHeaders));
+  char* start =
+      static_cast<char*>(os::map_aligned(bytes, align > kRegionSize ? align : kRegionSize, kHeaders));
   if (start == nullptr) return nullptr;
   if (enter_region(start, headers_of(start))) return start;
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
@@ -121,7 +122,8 @@ void huge_totals(Totals* out) {
 
 void visit_huge(void (*visit)(const SlabHeader*, void*), void* context) {
   os::LockGuard guard(lock);
-  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) visit(header, context);
+  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next)
+    visit(header, context);
 }
 
 SlabHeader* enclosing_huge(const void* p) {

@@ -10,9 +10,9 @@ namespace {
 constexpr size_t kChunk = 256 << 10;
 
 os::Lock lock;
-char* next;      // guarded by lock
-size_t left;     // guarded by lock
-size_t handed;   // guarded by lock
+char* next;     // guarded by lock
+size_t left;    // guarded by lock
+size_t handed;  // guarded by lock
 
 }  // namespace
 

@@ -272,7 +272,8 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   const unsigned more = slots - header->slots;
   if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
   bool free = true;
-  for_parts(region, end, more, [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
+  for_parts(region, end, more,
+            [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
   if (!free) return false;
   for_parts(region, end, more, take);
   header->slots = static_cast<uint16_t>(slots);
@@ -299,7 +300,8 @@ Totals totals() {
 }
 
 void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
-  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr; region = region->next) {
+  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
+       region = region->next) {
     for (unsigned slot = 1; slot < region->huge_pages * kSlotsPerHugePage; ++slot) {
       visit(region->header(slot), context);
     }

@@ -16,8 +16,8 @@ struct Span {
 };
 
 // `slots` 1…256 adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256). The
-// header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the address
-// space must grow. Thread-safe.
+// header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
+// address space must grow. Thread-safe.
 Span allocate_span(unsigned slots, unsigned align_slots = 1);
 
 // Takes back what allocate_span gave.

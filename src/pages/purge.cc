@@ -14,7 +14,7 @@ size_t purged_slots;
 
 namespace {
 
-constexpr uint64_t kTickMs = 10;          // ticks closer together than this do nothing
+constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
 

@@ -45,8 +45,8 @@ struct Region {
 using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_prev>;
 
 extern os::Lock page_lock;
-extern Region* regions;          // atomic: release by add_region, acquire by visitors
-extern PurgeQueue purge_queue;   // oldest first, those not yet stamped last
+extern Region* regions;         // atomic: release by add_region, acquire by visitors
+extern PurgeQueue purge_queue;  // oldest first, those not yet stamped last
 extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;

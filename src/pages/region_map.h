@@ -14,9 +14,9 @@ namespace hummock::pages {
 inline constexpr unsigned kMapEntries = 65536;
 
 struct RegionMap {
-  intptr_t distance[kMapEntries];          // atomic, relaxed: a block's address reaches a thread only
-                                           // after its region's entry was written
-  SlabHeader dummy[kSlotsPerRegion];       // zero for ever
+  intptr_t distance[kMapEntries];     // atomic, relaxed: a block's address reaches a thread only
+                                      // after its region's entry was written
+  SlabHeader dummy[kSlotsPerRegion];  // zero for ever
 };
 extern RegionMap region_map;  // bss: untouched pages cost nothing
 

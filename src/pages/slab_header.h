@@ -40,9 +40,9 @@ struct SlabHeader {
   uint16_t capacity;  // blocks it has room for
   Kind kind;
   uint8_t size_class;
-  uint8_t back;      // interior: slots back to the slab's header
-  bool home_frees;   // its own thread freed here after it was full: keep it when full again
-  size_t bytes;  // of the span; large, huge: room of the block
+  uint8_t back;     // interior: slots back to the slab's header
+  bool home_frees;  // its own thread freed here after it was full: keep it when full again
+  size_t bytes;     // of the span; large, huge: room of the block
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued

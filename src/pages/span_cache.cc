@@ -8,7 +8,7 @@ constexpr uint32_t kMostSlots = 64;  // 4 MiB in all
 SlabHeader* entries[kCachePositions];  // by length
 uint32_t held;                         // slots in entries; atomic, relaxed: a bound and a figure
 
-uint32_t next_turn;                    // atomic, relaxed
+uint32_t next_turn;  // atomic, relaxed
 
 }  // namespace
 

@@ -31,7 +31,8 @@ bool is_shared(const SlabHeader* slab) {
 void enlist(Shard& shard, SlabHeader* slab) {
   slab->listed = true;
   shard.lists[slab->size_class].push_back(slab);
-  __atomic_fetch_or(&nonempty[slab->size_class], static_cast<uint8_t>(1u << (&shard - shards)), __ATOMIC_RELAXED);
+  __atomic_fetch_or(&nonempty[slab->size_class], static_cast<uint8_t>(1u << (&shard - shards)),
+                    __ATOMIC_RELAXED);
 }
 
 void delist(Shard& shard, SlabHeader* slab) {

@@ -7,9 +7,9 @@
 
 namespace hummock::slab {
 
-inline constexpr size_t kStep = 16;             // classes 1…16: 16, 32, …, 256
+inline constexpr size_t kStep = 16;  // classes 1…16: 16, 32, …, 256
 inline constexpr size_t kMaxStepped = 256;
-inline constexpr unsigned kPerDoubling = 8;     // then 8 a doubling: at most 12.5 % over
+inline constexpr unsigned kPerDoubling = 8;  // then 8 a doubling: at most 12.5 % over
 inline constexpr size_t kMaxSmall = 64 << 10;
 inline constexpr size_t kTinySize = 8;
 inline constexpr unsigned kTiny = 1 + 16 + 8 * kPerDoubling;  // 8 bytes: for blocks cut to 8 or less
@@ -65,7 +65,8 @@ constexpr ClassTable make_table() {
     const size_t block = size_of(c);
     const unsigned slots = slots_for(block);
     table.row[c] = {static_cast<uint32_t>(block), static_cast<uint16_t>(slots),
-                    static_cast<uint16_t>(slots * kSlotSize / block), ((uint64_t{1} << 40) + block - 1) / block};
+                    static_cast<uint16_t>(slots * kSlotSize / block),
+                    ((uint64_t{1} << 40) + block - 1) / block};
   }
   return table;
 }

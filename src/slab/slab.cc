@@ -53,7 +53,8 @@ __attribute__((always_inline)) inline size_t checked_used(const SlabHeader* slab
   const size_t used = slab->used();
   const uintptr_t offsets = slab->live_sum - used * reinterpret_cast<uintptr_t>(slab->start);
   if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
-  if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 || offsets >= used * slab->bytes + (used == 0)) {
+  if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 ||
+      offsets >= used * slab->bytes + (used == 0)) {
     corrupted(slab, "a pointer that is not a block was freed");
   }
   return used;
@@ -159,7 +160,8 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
 
 void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
   uintptr_t sum = slab->live_sum;
-  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain)) sum -= reinterpret_cast<uintptr_t>(chain);
+  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain))
+    sum -= reinterpret_cast<uintptr_t>(chain);
   if (count != 0 || chain != nullptr || sum != 0) {
     corrupted(slab, "a block was freed twice, or a pointer that is no block");
   }

@@ -38,8 +38,8 @@ void destroy(SlabHeader* slab);
 // The blocks that the owner freed since the last call: count as in use from now on. The list is checked.
 void* take_freed(SlabHeader* slab);
 
-// Some free blocks, linked up to end_of(slab), that count as in use from now on; null when the slab is full. Order: what
-// the owner freed, what others freed, then memory never used. O(blocks returned).
+// Some free blocks, linked up to end_of(slab), that count as in use from now on; null when the slab is full.
+// Order: what the owner freed, what others freed, then memory never used. O(blocks returned).
 void* take_blocks(SlabHeader* slab);
 
 // Joins the blocks of a remote word to the slab's free list; the caller sees to what follows.

@@ -20,7 +20,9 @@ int check(const std::string& name) {
   const std::string reason = obstacle(program);
   const std::string warning = doubt(program);
   printf("%s: %s\n", program.path.c_str(),
-         !reason.empty() ? reason.c_str() : !warning.empty() ? warning.c_str() : "Hummock can be preloaded");
+         !reason.empty()    ? reason.c_str()
+         : !warning.empty() ? warning.c_str()
+                            : "Hummock can be preloaded");
   return reason.empty() ? 0 : 1;
 }
 

@@ -74,7 +74,8 @@ void read_sections(const std::string& content, const Elf64_Ehdr& header, Program
       const uint64_t count = section.sh_size / sizeof(Elf64_Sym);
       const auto* symbols = table<Elf64_Sym>(content, section.sh_offset, count);
       for (uint64_t k = 0; symbols != nullptr && k < count; ++k) {
-        if (symbols[k].st_shndx != SHN_UNDEF && text(symbols[k].st_name) == "malloc") program.own_malloc = true;
+        if (symbols[k].st_shndx != SHN_UNDEF && text(symbols[k].st_name) == "malloc")
+          program.own_malloc = true;
       }
     } else if (section.sh_type == SHT_DYNAMIC) {
       const uint64_t count = section.sh_size / sizeof(Elf64_Dyn);
@@ -82,7 +83,8 @@ void read_sections(const std::string& content, const Elf64_Ehdr& header, Program
       for (uint64_t k = 0; entries != nullptr && k < count; ++k) {
         if (entries[k].d_tag != DT_NEEDED) continue;
         const std::string needed = text(entries[k].d_un.d_val);
-        for (const char* known : {"jemalloc", "tcmalloc", "mimalloc", "snmalloc", "rpmalloc", "tbbmalloc_proxy"}) {
+        for (const char* known :
+             {"jemalloc", "tcmalloc", "mimalloc", "snmalloc", "rpmalloc", "tbbmalloc_proxy"}) {
           if (needed.find(known) != std::string::npos) program.allocators.push_back(needed);
         }
       }
@@ -98,8 +100,7 @@ void read_elf(const std::string& content, Program& program) {
   memcpy(&header, content.data(), sizeof header);
   memcpy(&own, self.data(), sizeof own);
   program.elf = true;
-  program.foreign =
-      header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine;
+  program.foreign = header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine;
   if (program.foreign) return;
   bool loader = false;
   const auto* segments = table<Elf64_Phdr>(content, header.e_phoff, header.e_phnum);
@@ -152,13 +153,15 @@ std::string obstacle(const Program& program) {
   if (program.error == 126) return "not executable";
   if (program.foreign) return "built for another architecture than this Hummock";
   if (program.elf && program.is_static) return "statically linked: nothing can be preloaded into it";
-  if (program.privileged) return "runs with more rights than yours (set-uid, set-gid or capabilities): the loader ignores preloads";
+  if (program.privileged)
+    return "runs with more rights than yours (set-uid, set-gid or capabilities): the loader ignores preloads";
   return "";
 }
 
 std::string doubt(const Program& program) {
   if (program.own_malloc) return "defines its own malloc, which goes before a preloaded one";
-  if (!program.allocators.empty()) return "is linked to " + program.allocators.front() + "; a preloaded malloc goes before it";
+  if (!program.allocators.empty())
+    return "is linked to " + program.allocators.front() + "; a preloaded malloc goes before it";
   return "";
 }
 

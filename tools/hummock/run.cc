@@ -61,7 +61,8 @@ std::string find_library() {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {".", "../lib", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu", "../lib64"}) {
+  for (const char* place :
+       {".", "../lib", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu", "../lib64"}) {
     for (const char* name : {"libhummock.so.1", "libhummock.so"}) {
       const fs::path candidate = here / place / name;
       if (fs::exists(candidate, error)) return fs::canonical(candidate, error).string();
@@ -94,7 +95,8 @@ int run(const RunOptions& options) {
   set_environment(options, std::filesystem::absolute(library).string());
   announce_pipe(ends[1]);
   std::vector<char*> arguments;
-  for (const std::string& argument : options.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& argument : options.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
 
   child = fork();
