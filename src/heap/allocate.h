@@ -13,7 +13,7 @@ void* allocate_medium(size_t size);
 
 // kMaxStepped once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
-// Written once, before a second thread exists.
+// Written once; atomic, relaxed: a late reader takes the slow path.
 extern size_t fast_limit __attribute__((visibility("hidden")));
 
 __attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
@@ -24,7 +24,7 @@ __attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
 }
 
 __attribute__((always_inline)) inline void* allocate(size_t size) {
-  if (__builtin_expect(size > fast_limit, false)) return allocate_medium(size);
+  if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
   const size_t size_class = (size + slab::kStep - 1) / slab::kStep;
   Heap* heap = thread_heap;
   void* block = heap->bins[size_class];

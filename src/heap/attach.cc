@@ -107,7 +107,7 @@ void initialise() {
     if (started) return;
     options::init(os::is_privileged());
     pthread_key_create(&exit_key, detach);
-    if (!options::values.checked) fast_limit = slab::kMaxStepped;
+    if (!options::values.checked) set_relaxed(fast_limit, size_t{slab::kMaxStepped});
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.

@@ -13,7 +13,7 @@ Heap* attach();
 // True when the mode keeps every call on the slow path. Reads the options first if nobody did.
 bool read_is_checked();
 inline bool is_checked() {
-  return fast_limit == 0 && read_is_checked();
+  return relaxed(fast_limit) == 0 && read_is_checked();
 }
 
 // Reads the options and makes the thread-exit key, once.

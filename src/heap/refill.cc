@@ -7,7 +7,7 @@ namespace hummock::heap {
 namespace {
 
 void own(Heap* heap, SlabHeader* slab) {
-  slab->home = heap;
+  set_relaxed(slab->home, heap);
   __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
 }
 

@@ -27,7 +27,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
     return release_own(heap, slab, p);
   }
   // Its own thread frees into a slab it gave away: it takes it back, and will keep it.
-  if (slab->home == heap && is_shared(slab) && shard::reclaim(slab, heap)) {
+  if (relaxed(slab->home) == heap && is_shared(slab) && shard::reclaim(slab, heap)) {
     slab->home_frees = true;
     slab::put_block(slab, p);
     file_slab(heap, slab);

@@ -20,7 +20,9 @@ __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void
   } else if (kind == Kind::slab || kind == Kind::own_slab) {
     const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
     const bool shared = (word & slab::kSharedBit) != 0;
-    const size_t used = header->start == nullptr ? 0 : shared ? header->shared_live : header->used();
+    // As used(), which would be instrumented.
+    const uintptr_t start = reinterpret_cast<uintptr_t>(header->start);
+    const size_t used = start == 0 ? 0 : shared ? header->shared_live : header->live_sum / start;
     const size_t back = slab::count_of(word);
     const size_t live = used > back ? used - back : 0;
     hummock_class_stats_t& row = out->per_class[header->size_class];

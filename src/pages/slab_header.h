@@ -46,7 +46,7 @@ struct SlabHeader {
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
-  heap::Heap* home;             // slab: the heap that last owned it (a hint); own_slab, large: its heap
+  heap::Heap* home;             // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
   char* start;                  // first byte of the first block
   uint32_t shared_live;         // shared: blocks in use when it was given away
   uint32_t notify;              // remote frees that make it worth somebody's attention
@@ -77,6 +77,12 @@ __attribute__((always_inline)) inline T relaxed(const T& word) {
 #else
   return word;
 #endif
+}
+
+// Its counterpart.
+template <class T>
+inline void set_relaxed(T& word, T value) {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
 }
 
 inline uintptr_t owner_of(const SlabHeader* slab) {

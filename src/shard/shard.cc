@@ -50,8 +50,8 @@ void delist(Shard& shard, SlabHeader* slab) {
 // finds the bit gone, and notify reached, finds whom to tell.
 void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
-  slab->home = heap;
-  slab->notify = slab->capacity / 4 != 0 ? slab->capacity / 4 : 1;
+  set_relaxed(slab->home, heap);
+  set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
   __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
   // acq_rel: acquire for the links of the chain, release for the owner above.
   const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
@@ -90,8 +90,8 @@ void settle(SlabHeader* slab) {
 void give_away(SlabHeader* slab, heap::Heap* home) {
   const uint32_t want = slab->capacity / 4;
   const uint32_t have = slab::available(slab);
-  slab->home = home;
-  slab->shared_live = static_cast<uint32_t>(slab->used());
+  set_relaxed(slab->home, home);
+  set_relaxed(slab->shared_live, static_cast<uint32_t>(slab->used()));
   slab->listed = slab->full = false;
   __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
   __atomic_store_n(&slab->owner, kShared, __ATOMIC_RELAXED);

@@ -70,7 +70,7 @@ void* carve(SlabHeader* slab) {
   char* block = first;
   for (size_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
   link_of(block) = end_of(slab);
-  slab->carved = static_cast<uint16_t>(slab->carved + count);
+  set_relaxed(slab->carved, static_cast<uint16_t>(slab->carved + count));
   slab->live_sum = sum_of_carved(slab);
   return first;
 }
@@ -85,11 +85,11 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   if (slab == nullptr) return nullptr;
   slab->free = nil();
   slab->live_sum = 0;
-  slab->carved = 0;
+  set_relaxed(slab->carved, uint16_t{0});
   slab->capacity = row.capacity;
   slab->size_class = static_cast<uint8_t>(size_class);
   slab->home_frees = slab->full = slab->listed = false;
-  slab->notify = row.capacity / 4 != 0 ? row.capacity / 4 : 1;
+  set_relaxed(slab->notify, uint32_t{row.capacity / 4u != 0 ? row.capacity / 4u : 1u});
   slab->kind = kind;
   for (unsigned i = 1; i < row.slots; ++i) {
     slab[i].back = static_cast<uint8_t>(i);
@@ -171,10 +171,11 @@ void check_block(const SlabHeader* slab, const void* block, const char* call) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start);
   const SizeClass& row = row_of(slab);
   const size_t index = block_index(row, offset);
-  if (index < slab->carved && index * row.block_size == offset) return;
+  const size_t carved = relaxed(slab->carved);
+  if (index < carved && index * row.block_size == offset) return;
   base::Line line;
   line << call << "(" << block << "): ";
-  if (index < slab->carved) {
+  if (index < carved) {
     line << "points " << (offset - index * row.block_size) << " bytes into a block of " << row.block_size
          << " bytes at " << static_cast<const void*>(slab->start + index * row.block_size);
   } else {
