@@ -90,7 +90,7 @@ class Gates:
             )
 
     def threads(self):
-        for leave, name in ((0, "free all"), (1, "leave blocks that others free")):
+        for leave, name in ((0, "free all"), (1, "leave blocks that others free, after a trim")):
             ours = self.run("threads", leave)
             system = self.run("threads", leave, library=None)
             if not ours or not system:
