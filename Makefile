@@ -9,8 +9,8 @@ all: configure
 
 configure:
 	@scripts/packages.sh build test cross
-	@cmake --preset release > build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
-	@rm -f build-configure.log
+	@mkdir -p build
+	@cmake --preset release > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 
 # A server load and a bundled program, on the system's allocator and on Hummock, in turn (about 30 s).
 demo: all
@@ -21,7 +21,7 @@ test: all
 	@ctest --test-dir build --output-on-failure
 
 bench: all
-	@python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so small large
+	@for part in small large; do python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so $$part; done
 	@python3 tests/budget/memory.py --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
 
 install: all
