@@ -72,28 +72,29 @@ void* resize(void* p, size_t size, bool zero) {
 
 }  // namespace
 
-void* allocate_slow(size_t size_class) {
+void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
-  // Most often the thread has freed blocks of its current slab, and nothing else is to be done.
-  SlabHeader* slab = heap->current[size_class];
-  if (__builtin_expect(slab != nullptr && slab->free != slab::nil() && !heap->remote_used, true)) {
-    // Slabs of few blocks come by here so often that the clock is not read each time.
-    if (pages::purge_pending() && (slab->capacity > 16 || ++heap->refills % 8 == 0)) pages::tick();
-    check_bin(heap, size_class, slab);
-    void* block = slab::take_freed(slab);
-    heap->bins[size_class] = slab::link_of(block);
-    return block;
+  const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
+  // Most often the thread has freed such blocks lately, and nothing else is to be done.
+  if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
+    if (++heap->refills % 64 != 0) return take_recent(heap, size_class);
+    if (pages::purge_pending()) pages::tick();
+    if (heap->refills == 0) sweep(heap);
   }
   if (is_checked()) return checked::allocate(nullptr, 0, 0, false);  // only size 0 comes by here then
-  return small_block(size_class == 0 ? 1 : static_cast<unsigned>(size_class));
+  return small_block(size_class);
 }
 
 void* allocate_medium(size_t size) {
+  if (__builtin_expect(size - 1 < slab::kMaxSmall && !is_checked(), true)) {
+    Bin* bin = &thread_heap->bins[slab::class_of(size)];
+    void* block = bin->blocks;
+    if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
+    bin->blocks = slab::link_of(block);
+    return block;
+  }
   if (is_checked()) return checked::allocate(nullptr, 0, size, false);
-  if (size > slab::kMaxSmall) return large_block(size, kSlotSize, false);
-  const unsigned size_class = slab::class_of(size);
-  void* block = pop(thread_heap, size_class);
-  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(size_class);
+  return size == 0 ? small_block(1) : large_block(size, kSlotSize, false);
 }
 
 void* allocate_zeroed(size_t size) {
@@ -101,7 +102,7 @@ void* allocate_zeroed(size_t size) {
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   void* block = pop(thread_heap, size_class);
-  if (block == nullptr) block = allocate_slow(size_class);
+  if (block == nullptr) block = allocate_slow(&thread_heap->bins[size_class]);
   return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 

@@ -6,30 +6,47 @@
 
 namespace hummock::heap {
 
-// The bin of a stepped class (0: for size 0) is empty.
-void* allocate_slow(size_t size_class);
-// The size is beyond the stepped classes, or nothing may take the fast path: every size counts then.
+// malloc finds the bins of sizes up to this in one step.
+inline constexpr size_t kDirectSize = 1024;
+
+// Where the bin of a size is in a heap. Size 0 counts as 1.
+struct BinOffsets {
+  uint16_t of[kDirectSize + 1];
+};
+constexpr BinOffsets make_bin_offsets() {
+  BinOffsets table = {};
+  for (size_t size = 0; size <= kDirectSize; ++size) {
+    table.of[size] = static_cast<uint16_t>(slab::class_of(size == 0 ? 1 : size) * sizeof(Bin));
+  }
+  return table;
+}
+inline constexpr BinOffsets kBinOffsets = make_bin_offsets();
+static_assert(offsetof(Heap, bins) == 0);
+
+// The calling thread's bin of a class is empty.
+void* allocate_slow(Bin* bin);
+// The size is beyond the direct ones, or nothing may take the fast path: every size counts then.
 void* allocate_medium(size_t size);
 
-// kMaxStepped once the options are read and no mode needs to see every call, else 0. One word for
+// kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
 // Written once; atomic, relaxed: a late reader takes the slow path.
 extern size_t fast_limit __attribute__((visibility("hidden")));
 
 __attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
-  void* block = heap->bins[size_class];
+  Bin& bin = heap->bins[size_class];
+  void* block = bin.blocks;
   if (__builtin_expect(slab::is_end(block), false)) return nullptr;
-  heap->bins[size_class] = slab::link_of(block);
+  bin.blocks = slab::link_of(block);
   return block;
 }
 
 __attribute__((always_inline)) inline void* allocate(size_t size) {
   if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
-  const size_t size_class = (size + slab::kStep - 1) / slab::kStep;
-  Heap* heap = thread_heap;
-  void* block = heap->bins[size_class];
-  if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(size_class);
-  heap->bins[size_class] = slab::link_of(block);
+  Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + kBinOffsets.of[size]);
+  void* block = bin->blocks;
+  if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
+  bin->blocks = slab::link_of(block);
   return block;
 }
 

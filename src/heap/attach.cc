@@ -54,9 +54,9 @@ void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
   thread_heap = &ended_heap;
   heap->attached = false;
-  flush_remote(heap);
   read_inbox(heap);
   leave_slabs(heap);
+  flush_remote(heap);
   SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
   while (late != nullptr && late != kSealed) {
     SlabHeader* next = late->inbox_next;
@@ -107,7 +107,7 @@ void initialise() {
     if (started) return;
     options::init(os::is_privileged());
     pthread_key_create(&exit_key, detach);
-    if (!options::values.checked) set_relaxed(fast_limit, size_t{slab::kMaxStepped});
+    if (!options::values.checked) set_relaxed(fast_limit, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
@@ -131,6 +131,7 @@ Heap* attach() {
   }
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
+  open_bins(heap);
   heap->attached = true;
   thread_heap = heap;  // first: setting the key may allocate
   pthread_setspecific(exit_key, heap);
@@ -141,6 +142,7 @@ Heap* new_user_heap() {
   Heap* heap = new_record();
   if (heap == nullptr) return nullptr;
   heap->user = true;
+  open_bins(heap);
   heap->inbox = nullptr;
   os::LockGuard guard(pool_lock);
   users.push_front(heap);

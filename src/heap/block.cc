@@ -4,6 +4,7 @@
 
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/refill.h"
 #include "os/os.h"
 
 namespace hummock::heap {
@@ -54,14 +55,15 @@ bool owns(const void* p) {
 }
 
 void count_resting(uint32_t* per_class) {
-  for (unsigned c = 0; c < slab::kClasses; ++c) {
-    per_class[c] = 0;
-    for (void* block = thread_heap->bins[c]; !slab::is_end(block); block = slab::link_of(block))
-      ++per_class[c];
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    const Bin& bin = thread_heap->bins[c];
+    per_class[c] = count_recent(thread_heap, c);
+    for (void* block = bin.blocks; !slab::is_end(block); block = slab::link_of(block)) ++per_class[c];
   }
 }
 
 bool trim(size_t keep) {
+  give_all_recent(thread_heap);
   return pages::purge_all(keep);
 }
 

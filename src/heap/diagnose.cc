@@ -37,6 +37,34 @@ void bad_pointer(const char* call, const void* p) {
   base::die(line);
 }
 
+void bad_list(void* first, unsigned count, unsigned size_class) {
+  Line line;
+  line << "free: heap corruption among freed blocks of " << slab::kTable.row[size_class].block_size
+       << " bytes: ";
+  const void* from = nullptr;
+  for (void* block = first; count != 0; --count, from = block, block = slab::link_of(block)) {
+    SlabHeader* header = slab::is_end(block) ? nullptr : pages::find_header(block);
+    if (header != nullptr && header->kind == Kind::interior) header -= header->back;
+    if (header == nullptr || header->kind != Kind::slab) {
+      line << static_cast<const void*>(block) << " is not a block";
+      if (from != nullptr)
+        line << ", found in the freed block " << from << ", which was written to or freed twice";
+      base::die(line);
+    }
+    slab::check_block(header, block, "free");
+    for (void* before = first; from != nullptr; before = slab::link_of(before)) {
+      if (before == block) slab::double_free(block);
+      if (before == from) break;
+    }
+  }
+  base::die(line << "a block was written to or freed twice");
+}
+
+void bad_bin(unsigned size_class) {
+  base::die(Line() << "free: heap corruption among free blocks of " << slab::kTable.row[size_class].block_size
+                   << " bytes: one was freed twice, or written to after it was freed");
+}
+
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {
   const bool aligned = align == 0 || reinterpret_cast<uintptr_t>(p) % align == 0;
   // An aligned block may stand in a class of the next power of two: only its upper bound is sure.

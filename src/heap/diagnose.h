@@ -9,6 +9,10 @@ namespace hummock::heap {
 // `call` was given p, which is not the start of a live block. Says what is there instead.
 [[noreturn]] void bad_pointer(const char* call, const void* p);
 
+// The lists of a bin are not what they should be.
+[[noreturn]] void bad_list(void* first, unsigned count, unsigned size_class);
+[[noreturn]] void bad_bin(unsigned size_class);
+
 // The sizes that a live block can have been asked with: up to its room, and not so small that a smaller
 // class would have served. `align` 0 or the alignment that the caller claims.
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align);

@@ -8,19 +8,17 @@ namespace {
 
 void own(Heap* heap, SlabHeader* slab) {
   set_relaxed(slab->home, heap);
-  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
+  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap), &heap->bins[slab->size_class]);
 }
 
-// A slab with nothing left to hand out stops being current. One whose own thread frees into it stays:
-// its first free will be noticed. Others go to the shard, so that whoever frees can give them back.
+// A slab with nothing left to hand out stops being current. One whose own thread frees into it stays.
+// Others go to the shard, so that whoever frees can give them back.
 void retire(Heap* heap, SlabHeader* slab) {
   if (!slab->home_frees && !heap->user) {
     shard::give_away(slab, heap);
     return;
   }
-  slab->full = true;
-  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap) + kFull, __ATOMIC_RELAXED);
-  heap->full.push_back(slab);
+  keep_slab(heap, slab);
 }
 
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
@@ -53,20 +51,6 @@ void unlist(Heap* heap, SlabHeader* slab) {
   }
 }
 
-// Blocks of the bin become free blocks of their slab again.
-void empty_bin(Heap* heap, unsigned size_class) {
-  SlabHeader* slab = heap->current[size_class];
-  if (slab == nullptr) return;
-  void*& bin = heap->bins[size_class];
-  while (!slab::is_end(bin)) {
-    void* block = bin;
-    bin = slab::link_of(block);
-    slab::put_block(slab, block);
-  }
-  check_bin(heap, size_class, slab);
-  bin = nullptr;
-}
-
 void leave(Heap* heap, SlabHeader* slab) {
   if (slab->used() == 0) {
     give_back(slab);
@@ -80,21 +64,26 @@ void leave(Heap* heap, SlabHeader* slab) {
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
   if (pages::purge_pending()) pages::tick();
-  SlabHeader* slab = heap->current[size_class];
-  if (slab != nullptr) check_bin(heap, size_class, slab);
+  if (has_recent(heap, size_class)) return take_recent(heap, size_class);
+  check_bin(heap, size_class);
+  after_shortage(heap, size_class);
+  if (!heap->user) sweep(heap);
+  Bin& bin = heap->bins[size_class];
   for (;;) {
+    SlabHeader* slab = bin.current;
     if (slab != nullptr) {
-      void* block = slab::take_blocks(slab);
+      void* block = slab::take_blocks(slab, list_end(bin, kFresh));
       if (block != nullptr) {
-        heap->bins[size_class] = slab::link_of(block);
+        if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap)) own(heap, slab);
+        heap->reserve[size_class].bin_turn = kFresh;
+        bin.blocks = slab::link_of(block);
         return block;
       }
-      heap->current[size_class] = nullptr;
+      bin.current = nullptr;
       retire(heap, slab);
     }
-    slab = next_slab(heap, size_class);
-    if (slab == nullptr) return nullptr;
-    heap->current[size_class] = slab;
+    bin.current = next_slab(heap, size_class);
+    if (bin.current == nullptr) return nullptr;
   }
 }
 
@@ -106,17 +95,25 @@ void file_slab(Heap* heap, SlabHeader* slab) {
   }
 }
 
+void keep_slab(Heap* heap, SlabHeader* slab) {
+  own(heap, slab);
+  slab->full = slab::available(slab) == 0;
+  if (slab->full) {
+    heap->full.push_back(slab);
+  } else {
+    heap->partial[slab->size_class].push_front(slab);
+  }
+}
+
 namespace {
 
 // Empty current slabs are kept for the next malloc; but of those of several slots only the last one.
-// Their bins are empty, for a block in a bin counts as in use.
 void keep_one_spare(Heap* heap, SlabHeader* slab) {
   const unsigned before = heap->spare_class;
   heap->spare_class = slab->size_class;
-  SlabHeader* spare = heap->current[before];
+  SlabHeader* spare = heap->bins[before].current;
   if (before == slab->size_class || spare == nullptr || spare->live_sum != 0 || spare->slots == 1) return;
-  heap->current[before] = nullptr;
-  heap->bins[before] = nullptr;
+  heap->bins[before].current = nullptr;
   give_back(spare);
 }
 
@@ -124,12 +121,16 @@ void keep_one_spare(Heap* heap, SlabHeader* slab) {
 
 void no_longer_full(Heap* heap, SlabHeader* slab) {
   unlist(heap, slab);
-  own(heap, slab);
   heap->partial[slab->size_class].push_front(slab);
 }
 
+void make_direct(Heap* heap, SlabHeader* slab) {
+  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);
+  if (slab->full) no_longer_full(heap, slab);
+}
+
 void emptied(Heap* heap, SlabHeader* slab) {
-  if (slab == heap->current[slab->size_class]) {
+  if (slab == heap->bins[slab->size_class].current) {
     if (slab->slots > 1) keep_one_spare(heap, slab);
     return;
   }
@@ -145,12 +146,11 @@ void read_inbox(Heap* heap) {
     SlabHeader* next = slab->inbox_next;
     // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
     __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    const bool mine = (owner_of(slab) & ~kFull) == reinterpret_cast<uintptr_t>(heap);
+    const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
     if (!mine) {
       shard::reconsider(slab);
-    } else if (slab != heap->current[slab->size_class]) {
+    } else if (slab != heap->bins[slab->size_class].current) {
       unlist(heap, slab);
-      own(heap, slab);
       slab::drain(slab, slab::take_remote(slab));
       file_slab(heap, slab);
     }
@@ -161,8 +161,8 @@ void read_inbox(Heap* heap) {
 void leave_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     empty_bin(heap, c);
-    SlabHeader* slab = heap->current[c];
-    heap->current[c] = nullptr;
+    SlabHeader* slab = heap->bins[c].current;
+    heap->bins[c].current = nullptr;
     if (slab != nullptr) leave(heap, slab);
     while ((slab = heap->partial[c].pop_front()) != nullptr) leave(heap, slab);
   }
@@ -174,9 +174,7 @@ void leave_slabs(Heap* heap) {
 
 void drop_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
-    heap->current[c] = nullptr;
-    heap->bins[c] = nullptr;
+    if (heap->bins[c].current != nullptr) slab::destroy(heap->bins[c].current);
     while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
   }
   while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);

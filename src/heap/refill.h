@@ -2,15 +2,16 @@
 #ifndef HUMMOCK_HEAP_REFILL_H
 #define HUMMOCK_HEAP_REFILL_H
 
+#include "heap/diagnose.h"
 #include "heap/heap.h"
 
 namespace hummock::heap {
 
-// An empty bin ends where its slab's list did; else a block was freed while it stood there.
-inline void check_bin(const Heap* heap, size_t size_class, const SlabHeader* slab) {
-  if (__builtin_expect(heap->bins[size_class] != slab::end_of(slab), false)) {
-    slab::corrupted(slab, "a block was freed twice, or written to after it was freed");
-  }
+// An empty bin ends in its own end; else a block was freed while it stood there.
+inline void check_bin(const Heap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  const void* end = list_end(bin, heap->reserve[size_class].bin_turn);
+  if (__builtin_expect(bin.blocks != end, false)) bad_bin(size_class);
 }
 
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
@@ -19,8 +20,12 @@ void* refill(Heap* heap, unsigned size_class);
 // An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
 void file_slab(Heap* heap, SlabHeader* slab);
 
-// Before the first free into a full slab that the heap kept.
+// Before the first free into the list of a full slab that the heap kept.
 void no_longer_full(Heap* heap, SlabHeader* slab);
+// A slab that the heap has just taken back, and that is not empty, joins its lists.
+void keep_slab(Heap* heap, SlabHeader* slab);
+// From now on frees go to the slab's own list.
+void make_direct(Heap* heap, SlabHeader* slab);
 
 // Takes the inbox: what others freed in our slabs.
 void read_inbox(Heap* heap);
@@ -30,6 +35,29 @@ void leave_slabs(Heap* heap);
 
 // Every slab given back with whatever lives in it.
 void drop_slabs(Heap* heap);
+
+// ---- Recently freed blocks (heap/recent.cc) -------------------------------------------------------
+
+// Empties the bins' lists and sets their limits; before a heap's first use.
+void open_bins(Heap* heap);
+inline bool has_recent(const Heap* heap, unsigned size_class) {
+  return !slab::is_end(heap->bins[size_class].recent) || heap->reserve[size_class].count != 0;
+}
+// A block of those freed lately, of which there are some; others go to the bin, which is empty.
+void* take_recent(Heap* heap, unsigned size_class);
+unsigned count_recent(const Heap* heap, unsigned size_class);
+// Blocks are about to be taken from a slab.
+void after_shortage(Heap* heap, unsigned size_class);
+// Many blocks were freed to slabs and none asked for: some of what is kept goes back, too.
+void lighten(Heap* heap, unsigned size_class);
+// Looks at the next class: what was freed a while ago and not asked for goes back to its slabs.
+void sweep(Heap* heap);
+// What was freed lately goes back to its slabs: of all classes; of one, and the bin's blocks too.
+void give_all_recent(Heap* heap);
+void empty_bin(Heap* heap, unsigned size_class);
+
+// A block of a slab that another heap owns, or none, leaves this heap.
+void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // ---- Remote frees (heap/remote.cc) ---------------------------------------------------------------
 

@@ -16,41 +16,52 @@ bool is_shared(const SlabHeader* slab) {
   return (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & slab::kSharedBit) != 0;
 }
 
+void release_direct(Heap* heap, SlabHeader* slab, void* p) {
+  const unsigned size_class = slab->size_class;
+  release_to_slab(heap, slab, p);
+  if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);
+}
+
+// A thread that frees into a slab it gave away takes it back, and will keep it.
+bool reclaim(Heap* heap, SlabHeader* slab) {
+  if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
+  if (!shard::reclaim(slab, heap)) return false;
+  slab->home_frees = true;
+  keep_slab(heap, slab);
+  return true;
+}
+
+// The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
 void release_in_slab(SlabHeader* slab, void* p) {
   slab::check_block(slab, p, "free");
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
-  const uintptr_t owner = owner_of(slab) & ~kFull;
-  if (owner == reinterpret_cast<uintptr_t>(heap)) {  // full, or p stands in an inner slot
-    if (slab->full) no_longer_full(heap, slab);
-    return release_own(heap, slab, p);
-  }
-  // Its own thread frees into a slab it gave away: it takes it back, and will keep it.
-  if (relaxed(slab->home) == heap && is_shared(slab) && shard::reclaim(slab, heap)) {
-    slab->home_frees = true;
-    slab::put_block(slab, p);
-    file_slab(heap, slab);
-    return;
-  }
-  release_remote(heap, slab, p);
+  reclaim(heap, slab);
+  release_recent(heap, &heap->bins[slab->size_class], p);
 }
 
 }  // namespace
 
+void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
+  if (slab->kind != Kind::slab) bad_pointer("free", p);
+  slab::check_block(slab, p, "free");
+  if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
+  make_direct(heap, slab);
+  release_to_slab(heap, slab, p);
+}
+
 void release_slow(void* p) {
+  SlabHeader* header = pages::header_of(p);
+  Heap* heap = thread_heap;
+  if (owner_of(header) == reinterpret_cast<uintptr_t>(heap) + kDirect) {
+    return release_direct(heap, header - header->back, p);
+  }
   if (p == nullptr) return;
   if (is_checked()) return checked::release("free", p);
-  SlabHeader* header = pages::find_header(p);
+  header = pages::find_header(p);
   if (header == nullptr) bad_pointer("free", p);
-  if (header->kind == Kind::interior) {
-    header -= header->back;
-    // The slab may be this thread's after all, only not its first slot.
-    if (owner_of(header) == reinterpret_cast<uintptr_t>(thread_heap)) {
-      slab::check_block(header, p, "free");
-      return release_own(thread_heap, header, p);
-    }
-  }
+  if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
     case Kind::slab:
       return release_in_slab(header, p);

@@ -1,4 +1,4 @@
-// free: push the block on its slab's list, if the slab is this thread's.
+// free: keep the block at hand, if its slab is this thread's.
 #ifndef HUMMOCK_HEAP_RELEASE_H
 #define HUMMOCK_HEAP_RELEASE_H
 
@@ -6,26 +6,34 @@
 
 namespace hummock::heap {
 
-// A block that is freed twice is found when its slab's list is taken, always before it could be handed
-// out twice: comparing here with the list's head only would cost every free two instructions.
+// A block that is freed twice is found when the list it stands in is taken, always before it could be
+// handed out twice: comparing here with the list's head only would cost every free two instructions.
 
-// Not this thread's slab: null, foreign, remote, large, or wrong.
+// Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list.
 void release_slow(void* p);
-// The slab has become empty.
+// `recent` is full.
+void put_aside(Heap* heap, Bin* bin);
+// A slab, its lists included, has become empty.
 void emptied(Heap* heap, SlabHeader* slab);
 
-__attribute__((always_inline)) inline void release_own(Heap* heap, SlabHeader* slab, void* p) {
-  slab::link_of(p) = slab->free;
-  slab->free = p;
-  slab->live_sum -= reinterpret_cast<uintptr_t>(p);
+__attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeader* slab, void* p) {
+  slab::put_block(slab, p);
   if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
 }
 
+__attribute__((always_inline)) inline void release_recent(Heap* heap, Bin* bin, void* p) {
+  slab::link_of(p) = bin->recent;
+  bin->recent = p;
+  if (__builtin_expect(--bin->room < 0, false)) put_aside(heap, bin);
+}
+
 __attribute__((always_inline)) inline void release(void* p) {
-  SlabHeader* slab = pages::header_of(p);
+  intptr_t distance = pages::distance_of(p);
   Heap* heap = thread_heap;
-  if (__builtin_expect(owner_of(slab) != reinterpret_cast<uintptr_t>(heap), false)) return release_slow(p);
-  release_own(heap, slab, p);
+  const SlabHeader* slot = pages::header_at(distance);
+  if (__builtin_expect(owner_of(slot) != reinterpret_cast<uintptr_t>(heap), false)) return release_slow(p);
+  asm("" : "+r"(distance));  // else the sum is kept in a register, which costs an instruction
+  release_recent(heap, pages::header_at(distance)->bin, p);
 }
 
 }  // namespace hummock::heap

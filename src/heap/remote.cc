@@ -11,7 +11,7 @@ constexpr uint32_t kFlushCount = 32;
 // Puts a slab, whose queued flag the caller set, in its owner's inbox. The flag makes the caller the only
 // one to do so, and inbox_next its own until then. False when nobody is there to read it.
 bool post(SlabHeader* slab) {
-  const uintptr_t owner = owner_of(slab) & ~kFull;
+  const uintptr_t owner = owner_of(slab) & ~kDirect;
   if (owner == kNobody || owner == kShared) return false;
   Heap* heap = reinterpret_cast<Heap*>(owner);
   SlabHeader* head = __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED);

@@ -95,7 +95,7 @@ void user_give(Heap* heap, void* p) {
     release_large(block.header);
   } else {
     if (block.header->full) no_longer_full(heap, block.header);
-    release_own(heap, block.header, p);
+    release_to_slab(heap, block.header, p);
   }
 }
 
@@ -112,7 +112,8 @@ void user_destroy(Heap* heap) {
 void user_stats(Heap* heap, hummock_heap_stats_t* out) {
   os::LockGuard guard(heap->lock);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) count_slab(heap->current[c], length_of(heap->bins[c]), out);
+    const Bin& bin = heap->bins[c];
+    if (bin.current != nullptr) count_slab(bin.current, length_of(bin.blocks), out);
     count_list(heap->partial[c].front(), out);
   }
   count_list(heap->full.front(), out);

@@ -20,13 +20,21 @@ struct RegionMap {
 };
 extern RegionMap region_map;  // bss: untouched pages cost nothing
 
-// The header for any address; a dummy for one that is not ours. Exact modulo 2 TiB.
-inline SlabHeader* header_of(const void* p) {
+// Bytes from the dummy headers to the header for any address.
+__attribute__((always_inline)) inline intptr_t distance_of(const void* p) {
   const uintptr_t a = reinterpret_cast<uintptr_t>(p) >> 9;
   const uintptr_t slot = a & 0xff80;  // slot number × sizeof(SlabHeader)
   const uint32_t entry = static_cast<uint32_t>(a) >> 16;
-  const intptr_t distance = relaxed(region_map.distance[entry]);
-  return reinterpret_cast<SlabHeader*>(reinterpret_cast<char*>(region_map.dummy) + distance + slot);
+  return relaxed(region_map.distance[entry]) + static_cast<intptr_t>(slot);
+}
+
+__attribute__((always_inline)) inline SlabHeader* header_at(intptr_t distance) {
+  return reinterpret_cast<SlabHeader*>(reinterpret_cast<char*>(region_map.dummy) + distance);
+}
+
+// The header for any address; a dummy for one that is not ours. Exact modulo 2 TiB.
+inline SlabHeader* header_of(const void* p) {
+  return header_at(distance_of(p));
 }
 
 // The header for an address that is exactly ours, else null. `*base`, if wanted, is the region's start.

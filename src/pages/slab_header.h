@@ -10,7 +10,8 @@ namespace hummock {
 
 namespace heap {
 struct Heap;
-}
+struct Bin;
+}  // namespace heap
 
 inline constexpr size_t kSlotShift = 16;
 inline constexpr size_t kSlotSize = size_t{1} << kSlotShift;
@@ -29,8 +30,9 @@ enum class Kind : uint8_t {
 
 struct SlabHeader {
   // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
-  uintptr_t owner;     // the heap that frees here by the fast path; heap + kFull; kNobody; kShared.
-                       // Atomic, relaxed: only a heap itself stores or removes its own address.
+  uintptr_t owner;     // the heap that frees here by the fast path; heap + kDirect; kNobody; kShared.
+                       // In each slot of the slab. Atomic, relaxed: only a heap itself stores or
+                       // removes its own address.
   void* free;          // blocks freed and not yet taken, linked through their first word
   uintptr_t live_sum;  // sum of the addresses of the blocks in use: 0 is an empty slab, and what is
                        // no such sum shows that something else was freed
@@ -43,17 +45,18 @@ struct SlabHeader {
   uint8_t back;     // interior: slots back to the slab's header
   bool home_frees;  // its own thread freed here after it was full: keep it when full again
   size_t bytes;     // of the span; large, huge: room of the block
+  heap::Bin* bin;   // where the owner's frees go; in each slot of the slab
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
-  heap::Heap* home;             // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
-  char* start;                  // first byte of the first block
-  uint32_t shared_live;         // shared: blocks in use when it was given away
-  uint32_t notify;              // remote frees that make it worth somebody's attention
-  uint16_t slots;               // slots of the span
-  bool listed;                  // shared: stands in its shard's list. Guarded by the shard.
-  bool full;                    // owned: stands in the heap's list of full slabs, owner has kFull
-  SlabHeader* huge_next;        // huge: list of all. Guarded by the lock of huge.cc.
+  heap::Heap* home;       // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
+  char* start;            // first byte of the first block
+  uint32_t shared_live;   // shared: blocks in use when it was given away
+  uint32_t notify;        // remote frees that make it worth somebody's attention
+  uint16_t slots;         // slots of the span
+  bool listed;            // shared: stands in its shard's list. Guarded by the shard.
+  bool full;              // owned: stands in the heap's list of full slabs
+  SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
   SlabHeader* huge_prev;
 
   // Blocks in use. Exact: offsets in the slab add up to less than one start address.
@@ -65,8 +68,8 @@ static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields sh
 // Values of `owner` that are no heap.
 inline constexpr uintptr_t kNobody = 0;
 inline constexpr uintptr_t kShared = 1;
-// Added to a heap's address: its slab is full, and its first free must take the slow path.
-inline constexpr uintptr_t kFull = 2;
+// Added to a heap's address: its frees go to the slab's own list, not to the heap's recent blocks.
+inline constexpr uintptr_t kDirect = 2;
 
 // A load that may race with a store of the same aligned word, ordered by nothing. Plain where nobody
 // instruments, because compilers do not fold atomic loads into the instructions that use them.

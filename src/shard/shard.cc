@@ -52,7 +52,7 @@ void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
   set_relaxed(slab->home, heap);
   set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
-  __atomic_store_n(&slab->owner, reinterpret_cast<uintptr_t>(heap), __ATOMIC_RELAXED);
+  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
   // acq_rel: acquire for the links of the chain, release for the owner above.
   const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
   slab::drain(slab, word);
@@ -94,7 +94,7 @@ void give_away(SlabHeader* slab, heap::Heap* home) {
   set_relaxed(slab->shared_live, static_cast<uint32_t>(slab->used()));
   slab->listed = slab->full = false;
   __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
-  __atomic_store_n(&slab->owner, kShared, __ATOMIC_RELAXED);
+  slab::set_owner(slab, kShared);
   // release: owner, notify, shared_live and the free list before the bit. From here the slab may be
   // adopted or finished by others at any time, except that a count reached before is ours to act on.
   const uint32_t live = slab->shared_live;

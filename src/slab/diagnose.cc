@@ -18,8 +18,7 @@ struct Seen {
 bool is_block(const SlabHeader* slab, const void* p) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
   const SizeClass& row = row_of(slab);
-  return offset < slab->slots * kSlotSize && block_index(row, offset) < slab->carved &&
-         offset % row.block_size == 0;
+  return offset < slab->bytes && block_index(row, offset) < slab->carved && offset % row.block_size == 0;
 }
 
 }  // namespace
@@ -34,7 +33,7 @@ void corrupted(const SlabHeader* slab, const char* what) {
        << static_cast<const void*>(slab->start) << ": " << what;
   Seen seen;
   const void* from = nullptr;
-  for (void* block = slab->free; block != nil(); block = link_of(block)) {
+  for (void* block = slab->free; !is_end(block); block = link_of(block)) {
     if (!is_block(slab, block)) {
       line << " (" << static_cast<const void*>(block) << " is not a block";
       if (from != nullptr) line << ", found in the freed block " << from;

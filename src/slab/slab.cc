@@ -8,48 +8,35 @@ namespace {
 constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
 
 // The sum of the addresses of all carved blocks.
-__attribute__((always_inline)) inline uintptr_t sum_of_carved(const SlabHeader* slab) {
+uintptr_t sum_of_carved(const SlabHeader* slab) {
   const uintptr_t carved = slab->carved;
   return carved * reinterpret_cast<uintptr_t>(slab->start) +
          carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
-// Follows `Links` links, adding up the addresses it comes to.
-template <int Links>
-__attribute__((always_inline)) inline void* follow(void* block, uintptr_t& sum) {
-  if constexpr (Links == 0) {
-    return block;
-  } else {
-    block = link_of(block);
-    sum += reinterpret_cast<uintptr_t>(block);
-    return follow<Links - 1>(block, sum);
-  }
+bool stands_in(const SlabHeader* slab, const void* p) {
+  return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;
 }
 
 // The list has exactly `count` blocks, which add up to `sum`: a block that was freed twice makes a cycle
-// or a short cut, an overwritten link leads elsewhere. Returns the last one. This is the one walk that a
-// block costs, so there is no test per link: a link overwritten with garbage may end in a fault.
-__attribute__((always_inline)) inline void* check_list(const SlabHeader* slab, void* first, size_t count,
-                                                       uintptr_t sum) {
+// or a short cut, an overwritten link leads elsewhere. Returns the last one.
+void* check_list(const SlabHeader* slab, void* first, size_t count, uintptr_t sum) {
   void* block = first;
-  uintptr_t seen = reinterpret_cast<uintptr_t>(first);
-  if (count == 0) corrupted(slab, "a block was freed twice, or a pointer that is no block");
-  const size_t links = count - 1;
-  for (size_t laps = links / 32; laps != 0; --laps) block = follow<32>(block, seen);
-  if ((links & 16) != 0) block = follow<16>(block, seen);
-  if ((links & 8) != 0) block = follow<8>(block, seen);
-  if ((links & 4) != 0) block = follow<4>(block, seen);
-  if ((links & 2) != 0) block = follow<2>(block, seen);
-  if ((links & 1) != 0) block = follow<1>(block, seen);
-  if (link_of(block) != nil() || seen != sum) {
+  uintptr_t seen = 0;
+  void* last = nullptr;
+  for (; count != 0 && stands_in(slab, block); --count, block = link_of(block)) {
+    seen += reinterpret_cast<uintptr_t>(block);
+    last = block;
+  }
+  if (count != 0 || last == nullptr || block != end_of(slab) || seen != sum) {
     corrupted(slab, "a freed block was written to or freed twice");
   }
-  return block;
+  return last;
 }
 
 // What is in use is known by its sum: a number of blocks, and offsets that are multiples of their size.
 // An inner or foreign pointer that was freed, and a block freed twice, leave another remainder.
-__attribute__((always_inline)) inline size_t checked_used(const SlabHeader* slab) {
+size_t checked_used(const SlabHeader* slab) {
   const size_t used = slab->used();
   const uintptr_t offsets = slab->live_sum - used * reinterpret_cast<uintptr_t>(slab->start);
   if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
@@ -61,7 +48,7 @@ __attribute__((always_inline)) inline size_t checked_used(const SlabHeader* slab
 }
 
 // Only when no carved block is free: then all of them are in use after.
-void* carve(SlabHeader* slab) {
+void* carve(SlabHeader* slab, void* end) {
   const SizeClass& row = row_of(slab);
   const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
   const size_t left = slab->capacity - slab->carved;
@@ -69,21 +56,30 @@ void* carve(SlabHeader* slab) {
   char* first = slab->start + size_t{slab->carved} * row.block_size;
   char* block = first;
   for (size_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
-  link_of(block) = end_of(slab);
+  link_of(block) = end;
   set_relaxed(slab->carved, static_cast<uint16_t>(slab->carved + count));
   slab->live_sum = sum_of_carved(slab);
   return first;
 }
 
-}  // namespace
+// What the owner freed. The list is checked.
+void* take_freed(SlabHeader* slab, void* end) {
+  void* first = slab->free;
+  const uintptr_t all = sum_of_carved(slab);
+  void* last = check_list(slab, first, slab->carved - checked_used(slab), all - slab->live_sum);
+  link_of(last) = end;
+  slab->free = end_of(slab);
+  slab->live_sum = all;
+  return first;
+}
 
-alignas(16) void* nil_block = &nil_block;
+}  // namespace
 
 SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
   SlabHeader* slab = pages::allocate_span(row.slots).header;
   if (slab == nullptr) return nullptr;
-  slab->free = nil();
+  slab->free = end_of(slab);
   slab->live_sum = 0;
   set_relaxed(slab->carved, uint16_t{0});
   slab->capacity = row.capacity;
@@ -91,6 +87,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   slab->home_frees = slab->full = slab->listed = false;
   set_relaxed(slab->notify, uint32_t{row.capacity / 4u != 0 ? row.capacity / 4u : 1u});
   slab->kind = kind;
+  slab->back = 0;
   for (unsigned i = 1; i < row.slots; ++i) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
@@ -99,33 +96,23 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 }
 
 void destroy(SlabHeader* slab) {
+  set_owner(slab, kNobody);
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
   pages::release_span(slab);
 }
 
-void* take_freed(SlabHeader* slab) {
-  void* first = slab->free;
-  const uintptr_t all = sum_of_carved(slab);
-  void* last = check_list(slab, first, slab->carved - checked_used(slab), all - slab->live_sum);
-  link_of(last) = end_of(slab);
-  slab->free = nil();
-  slab->live_sum = all;
-  return first;
-}
-
-void* take_blocks(SlabHeader* slab) {
-  if (slab->free != nil()) return take_freed(slab);
-  if (count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
+void* take_blocks(SlabHeader* slab, void* end) {
+  if (slab->free == end_of(slab) && count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
     drain(slab, take_remote(slab));
-    return take_freed(slab);
   }
-  return slab->carved < slab->capacity ? carve(slab) : nullptr;
+  if (slab->free != end_of(slab)) return take_freed(slab, end);
+  return slab->carved < slab->capacity ? carve(slab, end) : nullptr;
 }
 
 void drain(SlabHeader* slab, uint64_t word) {
   void* block = chain_of(word);
   for (uint32_t left = count_of(word); left != 0; --left) {
-    if (block == nullptr || (has_mark(slab) && static_cast<uintptr_t*>(block)[1] != mark_of(block))) {
+    if (!stands_in(slab, block) || (has_mark(slab) && static_cast<uintptr_t*>(block)[1] != mark_of(block))) {
       corrupted(slab, "a block that another thread freed was written to or freed twice");
     }
     void* next = link_of(block);
@@ -134,12 +121,6 @@ void drain(SlabHeader* slab, uint64_t word) {
   }
   if (block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
   checked_used(slab);
-}
-
-void put_block(SlabHeader* slab, void* block) {
-  link_of(block) = slab->free;
-  slab->free = block;
-  slab->live_sum -= reinterpret_cast<uintptr_t>(block);
 }
 
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {

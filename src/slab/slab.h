@@ -13,20 +13,13 @@ inline void*& link_of(void* block) {
   return *static_cast<void**>(block);
 }
 
-// What ends the lists of freed blocks: a word that links to itself, so that a walk which a wrong link
-// cut short ends there, without a test at each step.
-extern void* nil_block __attribute__((visibility("hidden")));
-inline void* nil() {
-  return &nil_block;
-}
-
-// What ends the list that take_blocks gives: it names the slab, so that a bin that was cut short, by a
-// block freed again while it stands there, is found when it is empty.
+// What ends a slab's list of freed blocks: it names the slab, so that a list which leads into another is
+// found at its end.
 inline void* end_of(const SlabHeader* slab) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slab) | (uintptr_t{1} << 63));
 }
 inline bool is_end(const void* block) {
-  return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a slab's end
+  return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a list's end
 }
 
 // Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
@@ -35,12 +28,17 @@ SlabHeader* create(unsigned size_class, Kind kind);
 // Gives the slots back. Every block is free.
 void destroy(SlabHeader* slab);
 
-// The blocks that the owner freed since the last call: count as in use from now on. The list is checked.
-void* take_freed(SlabHeader* slab);
-
-// Some free blocks, linked up to end_of(slab), that count as in use from now on; null when the slab is full.
+// Some free blocks, linked up to `end`, that count as in use from now on; null when the slab is full.
 // Order: what the owner freed, what others freed, then memory never used. O(blocks returned).
-void* take_blocks(SlabHeader* slab);
+void* take_blocks(SlabHeader* slab, void* end);
+
+// Writes the owner in every slot of the slab; `bin` is its own, or of no use.
+inline void set_owner(SlabHeader* slab, uintptr_t owner, heap::Bin* bin = nullptr) {
+  for (unsigned i = 0; i < slab->slots; ++i) {
+    slab[i].bin = bin;
+    set_relaxed(slab[i].owner, owner);
+  }
+}
 
 // Joins the blocks of a remote word to the slab's free list; the caller sees to what follows.
 void drain(SlabHeader* slab, uint64_t word);
@@ -52,7 +50,11 @@ inline uint64_t take_remote(SlabHeader* slab) {
 }
 
 // Puts a block on the free list, counting it as not in use.
-void put_block(SlabHeader* slab, void* block);
+inline void put_block(SlabHeader* slab, void* block) {
+  link_of(block) = slab->free;
+  slab->free = block;
+  slab->live_sum -= reinterpret_cast<uintptr_t>(block);
+}
 
 struct Pushed {
   uint64_t old;     // the remote word that was replaced
