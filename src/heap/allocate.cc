@@ -15,6 +15,23 @@
 namespace hummock::heap {
 namespace {
 
+constexpr size_t kMediumStep = 128;
+constexpr size_t kMediumSteps = (slab::kMaxSmall - kDirectSize) / kMediumStep;
+
+// Where the bin of a size above kDirectSize is in a heap. Those classes end at multiples of the step.
+struct MediumOffsets {
+  uint16_t of[kMediumSteps];
+};
+constexpr MediumOffsets make_medium_offsets() {
+  MediumOffsets table = {};
+  for (size_t i = 0; i < kMediumSteps; ++i) {
+    table.of[i] = static_cast<uint16_t>(slab::class_of(kDirectSize + (i + 1) * kMediumStep) * sizeof(Bin));
+  }
+  return table;
+}
+constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
+static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
+
 // A small block of the class, or null + ENOMEM. Not for checked mode.
 void* small_block(unsigned size_class) {
   Heap* heap = attach();
@@ -44,14 +61,15 @@ void* zero_tail(void* p, size_t from) {
   return p;
 }
 
+// For what is moved. Programs that cut blocks down to next to nothing have many of them.
+void* other_block(size_t size) {
+  if (size > slab::kTinySize) return allocate(size);
+  void* block = pop(thread_heap, slab::kTiny);
+  return block != nullptr ? block : allocate_slow(&thread_heap->bins[slab::kTiny]);
+}
+
 void* move(const Block& block, void* p, size_t size, bool zero) {
-  void* fresh;
-  if (block.heap != nullptr) {
-    fresh = user_allocate(block.heap, size);
-  } else {
-    // Programs that cut blocks down to next to nothing have many of them.
-    fresh = size <= slab::kTinySize ? small_block(slab::kTiny) : allocate(size);
-  }
+  void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : other_block(size);
   if (fresh == nullptr) return nullptr;
   memcpy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -86,15 +104,18 @@ void* allocate_slow(Bin* bin) {
 }
 
 void* allocate_medium(size_t size) {
-  if (__builtin_expect(size - 1 < slab::kMaxSmall && !is_checked(), true)) {
-    Bin* bin = &thread_heap->bins[slab::class_of(size)];
+  const size_t above = size - kDirectSize - 1;
+  if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit) != 0, true)) {
+    const size_t offset = kMediumOffsets.of[above / kMediumStep];
+    Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + offset);
     void* block = bin->blocks;
     if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
     bin->blocks = slab::link_of(block);
     return block;
   }
   if (is_checked()) return checked::allocate(nullptr, 0, size, false);
-  return size == 0 ? small_block(1) : large_block(size, kSlotSize, false);
+  return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
+                                : small_block(slab::class_of(size == 0 ? 1 : size));
 }
 
 void* allocate_zeroed(size_t size) {
@@ -115,7 +136,19 @@ void* allocate_aligned(size_t align, size_t size) {
 }
 
 void* reallocate(void* p, size_t size) {
-  return resize(p, size, false);
+  const SlabHeader* slot = pages::header_of(p);
+  const SlabHeader* slab = slot - slot->back;
+  // A block of this thread's own, most often. Anything else is looked at closely.
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(thread_heap) || !slab::is_block(slab, p)) {
+    return resize(p, size, false);
+  }
+  const size_t room = slab::row_of(slab).block_size;
+  if (still_fits(room, size)) return p;
+  void* fresh = other_block(size);
+  if (fresh == nullptr) return nullptr;
+  memcpy(fresh, p, room < size ? room : size);
+  release_recent(thread_heap, slot->bin, p);
+  return fresh;
 }
 
 void* reallocate_zeroed(void* p, size_t size) {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kListBytes = 16 << 10;
 constexpr int kListBlocks = 256;
+constexpr int kListLeast = 4;
 constexpr int kLeastBlocks = 8;
 constexpr int kReserveBytes = 64 << 10;
 
@@ -32,7 +33,7 @@ int block_size(unsigned size_class) {
 }
 
 int list_blocks(unsigned size_class) {
-  return in_bounds(kListBytes / block_size(size_class), 2, kListBlocks);
+  return in_bounds(kListBytes / block_size(size_class), kListLeast, kListBlocks);
 }
 
 int most_lists(unsigned size_class) {
@@ -76,8 +77,10 @@ SlabHeader* slab_of(const void* block) {
 
 // For slabs of several slots: few blocks, so each is looked at.
 void* check_each(void* block, unsigned count) {
+  const SlabHeader* slab = nullptr;
   for (; count != 0 && !slab::is_end(block); --count) {
-    slab::check_block(slab_of(block), block, "free");
+    if (slab == nullptr || !slab::stands_in(slab, block)) slab = slab_of(block);
+    if (!slab::is_block(slab, block)) return nullptr;
     block = slab::link_of(block);
   }
   return block;
@@ -199,6 +202,16 @@ void* take_recent(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   Reserve& reserve = heap->reserve[size_class];
   check_bin(heap, size_class);
+  reserve.taken = true;
+  reserve.evicted = reserve.direct = 0;
+  // A single block is common where blocks are large: the bin stays empty, and the list as it was.
+  if (bin.room + 1 == bin.limit && slab::link_of(bin.recent) == list_end(bin, bin.turn) &&
+      slab::is_block(slab_of(bin.recent), bin.recent)) {
+    void* block = bin.recent;
+    bin.recent = slab::link_of(block);
+    bin.room = bin.limit;
+    return block;
+  }
   List list;
   if (!slab::is_end(bin.recent)) {
     list = cut_recent(bin);
@@ -206,8 +219,6 @@ void* take_recent(Heap* heap, unsigned size_class) {
     list = reserved(bin, reserve, reserve.first + --reserve.count);
     if (reserve.count < reserve.least) reserve.least = reserve.count;
   }
-  reserve.taken = true;
-  reserve.evicted = reserve.direct = 0;
   check_list(bin, list, size_class);
   reserve.bin_turn = list.turn;
   bin.blocks = slab::link_of(list.first);

@@ -16,12 +16,6 @@ bool is_shared(const SlabHeader* slab) {
   return (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & slab::kSharedBit) != 0;
 }
 
-void release_direct(Heap* heap, SlabHeader* slab, void* p) {
-  const unsigned size_class = slab->size_class;
-  release_to_slab(heap, slab, p);
-  if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);
-}
-
 // A thread that frees into a slab it gave away takes it back, and will keep it.
 bool reclaim(Heap* heap, SlabHeader* slab) {
   if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
@@ -51,15 +45,12 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   release_to_slab(heap, slab, p);
 }
 
-void release_slow(void* p) {
-  SlabHeader* header = pages::header_of(p);
-  Heap* heap = thread_heap;
-  if (owner_of(header) == reinterpret_cast<uintptr_t>(heap) + kDirect) {
-    return release_direct(heap, header - header->back, p);
-  }
+namespace {
+
+__attribute__((noinline)) void release_other(void* p) {
   if (p == nullptr) return;
   if (is_checked()) return checked::release("free", p);
-  header = pages::find_header(p);
+  SlabHeader* header = pages::find_header(p);
   if (header == nullptr) bad_pointer("free", p);
   if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
@@ -77,6 +68,19 @@ void release_slow(void* p) {
     default:
       bad_pointer("free", p);
   }
+}
+
+}  // namespace
+
+void release_slow(void* p) {
+  SlabHeader* slot = pages::header_of(p);
+  Heap* heap = thread_heap;
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
+  SlabHeader* slab = slot - slot->back;
+  const unsigned size_class = slab->size_class;
+  slab::put_block(slab, p);
+  if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
+  if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);
 }
 
 }  // namespace hummock::heap

@@ -15,12 +15,6 @@ struct Seen {
   }
 };
 
-bool is_block(const SlabHeader* slab, const void* p) {
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
-  const SizeClass& row = row_of(slab);
-  return offset < slab->bytes && block_index(row, offset) < slab->carved && offset % row.block_size == 0;
-}
-
 }  // namespace
 
 void double_free(const void* block) {

@@ -6,16 +6,13 @@ namespace hummock::slab {
 namespace {
 
 constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
+constexpr size_t kCarveLeast = 4;
 
 // The sum of the addresses of all carved blocks.
 uintptr_t sum_of_carved(const SlabHeader* slab) {
   const uintptr_t carved = slab->carved;
   return carved * reinterpret_cast<uintptr_t>(slab->start) +
          carved * (carved - 1) / 2 * row_of(slab).block_size;
-}
-
-bool stands_in(const SlabHeader* slab, const void* p) {
-  return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;
 }
 
 // The list has exactly `count` blocks, which add up to `sum`: a block that was freed twice makes a cycle
@@ -50,7 +47,8 @@ size_t checked_used(const SlabHeader* slab) {
 // Only when no carved block is free: then all of them are in use after.
 void* carve(SlabHeader* slab, void* end) {
   const SizeClass& row = row_of(slab);
-  const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
+  const size_t want =
+      kCarveBytes / row.block_size >= kCarveLeast ? kCarveBytes / row.block_size : kCarveLeast;
   const size_t left = slab->capacity - slab->carved;
   const size_t count = want < left ? want : left;
   char* first = slab->start + size_t{slab->carved} * row.block_size;
@@ -149,14 +147,13 @@ void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
 }
 
 void check_block(const SlabHeader* slab, const void* block, const char* call) {
+  if (__builtin_expect(is_block(slab, block), true)) return;
   const size_t offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start);
   const SizeClass& row = row_of(slab);
   const size_t index = block_index(row, offset);
-  const size_t carved = relaxed(slab->carved);
-  if (index < carved && index * row.block_size == offset) return;
   base::Line line;
   line << call << "(" << block << "): ";
-  if (index < carved) {
+  if (index < relaxed(slab->carved)) {
     line << "points " << (offset - index * row.block_size) << " bytes into a block of " << row.block_size
          << " bytes at " << static_cast<const void*>(slab->start + index * row.block_size);
   } else {

@@ -85,6 +85,18 @@ inline uint32_t available(const SlabHeader* slab) {
 // Aborts with a message unless `chain`, `count` blocks that others freed, are all that was in use.
 void check_empty(const SlabHeader* slab, void* chain, uint32_t count);
 
+inline bool stands_in(const SlabHeader* slab, const void* p) {
+  return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;
+}
+
+// `p` is the start of a block that was carved.
+inline bool is_block(const SlabHeader* slab, const void* p) {
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
+  const SizeClass& row = row_of(slab);
+  const size_t index = block_index(row, offset);
+  return index < relaxed(slab->carved) && index * row.block_size == offset;
+}
+
 // Aborts with a message when `block` is not the start of a carved block of the slab.
 void check_block(const SlabHeader* slab, const void* block, const char* call);
 
