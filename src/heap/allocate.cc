@@ -92,6 +92,10 @@ void* resize(void* p, size_t size, bool zero) {
 
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
+  if (bin->room + 1 == bin->limit) {
+    void* block = take_single(heap, bin);
+    if (__builtin_expect(block != nullptr, true)) return block;
+  }
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
@@ -146,8 +150,12 @@ void* reallocate(void* p, size_t size) {
   if (still_fits(room, size)) return p;
   void* fresh = other_block(size);
   if (fresh == nullptr) return nullptr;
-  memcpy(fresh, p, room < size ? room : size);
-  release_recent(thread_heap, slot->bin, p);
+  if (size <= slab::kTinySize) {
+    memcpy(fresh, p, slab::kTinySize);  // no block is smaller
+  } else {
+    memcpy(fresh, p, room < size ? room : size);
+  }
+  release(p);  // its slab may have been given away meanwhile
   return fresh;
 }
 

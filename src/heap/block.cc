@@ -63,7 +63,7 @@ void count_resting(uint32_t* per_class) {
 }
 
 bool trim(size_t keep) {
-  give_all_recent(thread_heap);
+  if (thread_heap->attached) give_all_recent(thread_heap);
   return pages::purge_all(keep);
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kListBytes = 16 << 10;
 constexpr int kListBlocks = 256;
-constexpr int kListLeast = 4;
+constexpr int kListLeast = 2;
 constexpr int kLeastBlocks = 8;
 constexpr int kReserveBytes = 64 << 10;
 
@@ -198,20 +198,24 @@ void open_bins(Heap* heap) {
   }
 }
 
+void* take_single(Heap* heap, Bin* bin) {
+  const Reserve& reserve = heap->reserve[bin - heap->bins];
+  void* block = bin->recent;
+  const bool good = bin->blocks == list_end(*bin, reserve.bin_turn) &&
+                    slab::link_of(block) == list_end(*bin, bin->turn) &&
+                    slab::is_block(slab_of(block), block);
+  if (__builtin_expect(!good, false)) return nullptr;
+  bin->recent = slab::link_of(block);
+  bin->room = bin->limit;
+  return block;
+}
+
 void* take_recent(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   Reserve& reserve = heap->reserve[size_class];
   check_bin(heap, size_class);
   reserve.taken = true;
   reserve.evicted = reserve.direct = 0;
-  // A single block is common where blocks are large: the bin stays empty, and the list as it was.
-  if (bin.room + 1 == bin.limit && slab::link_of(bin.recent) == list_end(bin, bin.turn) &&
-      slab::is_block(slab_of(bin.recent), bin.recent)) {
-    void* block = bin.recent;
-    bin.recent = slab::link_of(block);
-    bin.room = bin.limit;
-    return block;
-  }
   List list;
   if (!slab::is_end(bin.recent)) {
     list = cut_recent(bin);

@@ -45,6 +45,8 @@ inline bool has_recent(const Heap* heap, unsigned size_class) {
 }
 // A block of those freed lately, of which there are some; others go to the bin, which is empty.
 void* take_recent(Heap* heap, unsigned size_class);
+// The only recent block, while the bin stays empty: common where blocks are large. Null: take_recent tells.
+void* take_single(Heap* heap, Bin* bin);
 unsigned count_recent(const Heap* heap, unsigned size_class);
 // Blocks are about to be taken from a slab.
 void after_shortage(Heap* heap, unsigned size_class);

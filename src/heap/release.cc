@@ -25,13 +25,17 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
   return true;
 }
 
+constexpr size_t kCacheLine = 64;
+
 // The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
 void release_in_slab(SlabHeader* slab, void* p) {
   slab::check_block(slab, p, "free");
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
-  reclaim(heap, slab);
+  const bool foreign = !reclaim(heap, slab);
+  // Blocks that share a cache line stay with one thread: else two would write to one line for ever.
+  if (foreign && slab::row_of(slab).block_size < kCacheLine) return release_remote(heap, slab, p);
   release_recent(heap, &heap->bins[slab->size_class], p);
 }
 

@@ -6,7 +6,6 @@ namespace hummock::slab {
 namespace {
 
 constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
-constexpr size_t kCarveLeast = 4;
 
 // The sum of the addresses of all carved blocks.
 uintptr_t sum_of_carved(const SlabHeader* slab) {
@@ -47,8 +46,7 @@ size_t checked_used(const SlabHeader* slab) {
 // Only when no carved block is free: then all of them are in use after.
 void* carve(SlabHeader* slab, void* end) {
   const SizeClass& row = row_of(slab);
-  const size_t want =
-      kCarveBytes / row.block_size >= kCarveLeast ? kCarveBytes / row.block_size : kCarveLeast;
+  const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
   const size_t left = slab->capacity - slab->carved;
   const size_t count = want < left ? want : left;
   char* first = slab->start + size_t{slab->carved} * row.block_size;
