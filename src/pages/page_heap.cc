@@ -55,7 +55,9 @@ void count_used(int32_t slots) {
 // Marks slots used or free. `mask` has `slots` bits and lies in one huge page.
 void take(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
-  add_dirty(-static_cast<int32_t>(base::count_in(page->dirty, mask, slots)));
+  const unsigned dirty = base::count_in(page->dirty, mask, slots);
+  add_dirty(-static_cast<int32_t>(dirty));
+  if (dirty != slots) set_relaxed(clean_taken, clean_taken + (slots - dirty));
   page->used |= mask;
   page->dirty |= mask;
   count_used(static_cast<int32_t>(slots));

@@ -11,23 +11,46 @@
 namespace hummock::pages {
 
 size_t purged_slots;
+uint32_t clean_taken;
 
 namespace {
 
 constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
 constexpr size_t kLeastBudget = 8 << 20;
+constexpr size_t kMostRegret = 32 << 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
 
-uint64_t last_tick;      // ms; atomic, relaxed: two threads ticking at once is harmless
-uint64_t last_flush;     // of the span cache; likewise
+uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
+uint64_t last_flush;  // of the span cache; likewise
+// A program that frees and allocates in turns would have the same memory given back and touched afresh
+// each time: what was given back for being over the budget and was needed again raises the budget.
+// Slots; both are halved as time passes. Written under page_lock, read without: a hint.
+uint32_t excess_purged;
+uint64_t regret_halved;  // ms; guarded by page_lock
+
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
+
+size_t regret() {
+  const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
+  const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
+  const size_t both = purged < taken ? purged : taken;
+  return both < kMostRegret / kSlotSize ? both : kMostRegret / kSlotSize;
+}
+
+// Called with page_lock held.
+void halve_regret(uint64_t now, uint64_t period) {
+  if (now - regret_halved < period) return;
+  regret_halved = now;
+  set_relaxed(excess_purged, excess_purged / 2);
+  set_relaxed(clean_taken, clean_taken / 2);
+}
 
 size_t budget_slots() {
   const size_t limit = options::values.dirty_max;
   if (limit != 0) return limit / kSlotSize;
   const size_t share = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) / 8;
   const size_t least = kLeastBudget / kSlotSize;
-  return share > least ? share : least;
+  return (share > least ? share : least) + regret();
 }
 
 // Purges the runs of `mask`; the bits of what the system refused.
@@ -79,9 +102,14 @@ bool purge_while(uint64_t before, size_t keep, uint64_t now) {
   bool any = false;
   os::LockGuard guard(page_lock);
   stamp(now);
+  halve_regret(now, static_cast<uint64_t>(options::values.decay_ms));
   if (now < refused_until && before != kForEver) return false;
   while (HugePage* page = purge_queue.front()) {
-    if (page->since > before && dirty_slots <= keep) break;
+    if (page->since > before) {
+      if (dirty_slots <= keep) break;
+      set_relaxed(excess_purged,
+                  excess_purged + static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
+    }
     if (!purge_page(page)) {
       refused_until = now + 100;
       break;

@@ -51,6 +51,7 @@ extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
+extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
 
 // Around every change of `used` or `dirty`: off its free list before, where it belongs now after.
 void unlist(HugePage* page);
