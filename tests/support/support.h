@@ -21,6 +21,11 @@
 #define HUMMOCK_TEST_SANITIZED 0
 #endif
 
+// 1 when the program runs under qemu-user: tests/CMakeLists.txt defines it for a cross build.
+#ifndef HUMMOCK_TEST_EMULATED
+#define HUMMOCK_TEST_EMULATED 0
+#endif
+
 namespace support {
 
 class Random {
