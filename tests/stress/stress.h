@@ -64,7 +64,7 @@ namespace stress {
 
 inline void require(bool held, const char* what) {
   if (held) return;
-  fprintf(stderr, "FAILED: %s (HUMMOCK_TEST_SEED=%llu)\n", what,
+  fprintf(stderr, "FAILED: %s (TEST_SEED=%llu)\n", what,
           static_cast<unsigned long long>(support::run_seed()));
   abort();
 }

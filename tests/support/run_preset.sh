@@ -7,4 +7,4 @@ shift 4
 cd "$source"
 cmake --preset "$preset" -B "$build" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 cmake --build "$build" -j"$(nproc)" >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }
-HUMMOCK_TEST_SCALE=${HUMMOCK_TEST_SCALE:-$scale} ctest --test-dir "$build" --no-tests=error --output-on-failure "$@"
+TEST_SCALE=${TEST_SCALE:-$scale} ctest --test-dir "$build" --no-tests=error --output-on-failure "$@"
