@@ -1,7 +1,7 @@
 // What the tests share: a seeded generator, the scale of a run, hang protection, block patterns.
 //
-//   HUMMOCK_TEST_SEED=n    repeats a run (the seed of every run is printed)
-//   HUMMOCK_TEST_SCALE=x   multiplies the number of rounds (default 1; 0.05 under a sanitizer)
+//   TEST_SEED=n    repeats a run (the seed of every run is printed)
+//   TEST_SCALE=x   multiplies the number of rounds (default 1; 0.05 under a sanitizer)
 #ifndef HUMMOCK_TESTS_SUPPORT_H
 #define HUMMOCK_TESTS_SUPPORT_H
 
@@ -19,6 +19,11 @@
 #define HUMMOCK_TEST_SANITIZED 1
 #else
 #define HUMMOCK_TEST_SANITIZED 0
+#endif
+
+// 1 when the program runs under qemu-user: tests/CMakeLists.txt defines it for a cross build.
+#ifndef HUMMOCK_TEST_EMULATED
+#define HUMMOCK_TEST_EMULATED 0
 #endif
 
 namespace support {
@@ -52,13 +57,13 @@ class Random {
 
 inline uint64_t run_seed() {
   static const uint64_t seed = [] {
-    const char* text = getenv("HUMMOCK_TEST_SEED");
+    const char* text = getenv("TEST_SEED");
     timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const uint64_t drawn =
         (static_cast<uint64_t>(now.tv_nsec) * 2654435761u ^ static_cast<uint64_t>(getpid())) & 0xFFFFFFFFu;
     const uint64_t chosen = text != nullptr ? strtoull(text, nullptr, 0) : drawn;
-    fprintf(stderr, "HUMMOCK_TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
+    fprintf(stderr, "TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
     return chosen;
   }();
   return seed;
@@ -66,7 +71,7 @@ inline uint64_t run_seed() {
 
 inline double scale() {
   static const double factor = [] {
-    const char* text = getenv("HUMMOCK_TEST_SCALE");
+    const char* text = getenv("TEST_SCALE");
     return text != nullptr ? strtod(text, nullptr) : HUMMOCK_TEST_SANITIZED ? 0.05 : 1.0;
   }();
   return factor;

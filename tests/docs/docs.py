@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Holds the documents to the sources. Prints one line for each thing that is not so.
+
+Usage: docs.py SOURCE one_malloc_one_free|links|options
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+QUOTED_PATH = r"`((?:src|include|tools|tests|bench|scripts|cmake)/[\w./-]+)`"
+# "`name` in `file`" and "`name` (`file`)": what the documents write of a function's or a type's place.
+PLACED = re.compile(r"`(\w+)`(?: in | \()" + QUOTED_PATH)
+NAME = re.compile(r"`([A-Za-z]\w+)`")
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def code_of(path):
+    """The file without comments and strings."""
+    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", read(path), flags=re.S)
+
+
+def after_parameters(code, at):
+    """Where the parenthesis that opens at `at` is closed."""
+    depth = 0
+    for index in range(at, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[index], 0)
+        if depth == 0:
+            return index + 1
+    return len(code)
+
+
+def defines(code, name):
+    """Does a function of that name have its body here, or a type or a variable its place?"""
+    words = r"^[ \t]*(?!return\b|else\b|throw\b|delete\b|new\b|case\b|goto\b)[\w:<>,*&\[\]()]+(?:[ \t]+[\w:<>,*&\[\]()]+)*"
+    for match in re.finditer(words + r"[ \t*&]+" + name + r"[ \t]*(\()", code, re.M):
+        if re.match(r"(?:\s|\b(?:const|noexcept|override|__THROW)\b|\w+\((?:[^()]|\([^()]*\))*\))*\{",
+                    code[after_parameters(code, match.start(1)):]):
+            return True
+    variable = words + r"[ \t*&]+" + name + r"[ \t]*(?:[=;{\[]|__attribute__)"
+    kind = r"\b(?:struct|class|enum class|enum|namespace)\s+" + name + r"\b[^;(]*\{"
+    return re.search(variable, code, re.M) is not None or re.search(kind, code) is not None
+
+
+def one_malloc_one_free():
+    walk = read(ROOT / "docs" / "one-malloc-one-free.md")
+    for path in DOCS:
+        for file in sorted(set(re.findall(QUOTED_PATH, read(path)))):
+            if not (ROOT / file).exists():
+                yield f"{path.name}: there is no {file}"
+    for name, file in sorted(set(PLACED.findall(walk))):
+        if (ROOT / file).is_file() and not defines(code_of(ROOT / file), name):
+            yield f"{name} is not defined in {file}"
+    sources = [code_of(path) for path in sorted((ROOT / "src").rglob("*.[ch]*"))]
+    for name in sorted(set(NAME.findall(walk))):
+        if not any(defines(code, name) for code in sources):
+            yield f"nothing in src is called {name}"
+    if len(PLACED.findall(walk)) < 20:
+        yield "the walk names too few places; is it written as this test reads it?"
+
+
+def anchors(path):
+    heads = re.findall(r"^#+ +(.*)$", read(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def links():
+    found = 0
+    for path in [ROOT / "README.md"] + DOCS:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", read(path), flags=re.S)
+        targets = re.findall(r"\]\(([^()\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+        for target in targets:
+            if re.match(r"[a-z]+:", target):
+                continue
+            found += 1
+            file, _, anchor = target.partition("#")
+            aim = (path.parent / file) if file else path
+            if not aim.exists():
+                yield f"{path.relative_to(ROOT)}: {target} leads nowhere"
+            elif anchor and aim.suffix == ".md" and anchor not in anchors(aim):
+                yield f"{path.relative_to(ROOT)}: {target}: no such heading"
+    if found < 5:
+        yield "fewer than five links were found; does this test still read them?"
+
+
+def options():
+    table = re.findall(r"^  X\(\w+, (\w+), \w+,", read(ROOT / "src/base/options.h"), re.M)
+    rows = read(ROOT / "README.md").partition("| option | default |")[2].partition("\n\n")[0]
+    readme = dict(re.findall(r"^\| (\w+) \| ([^|]+?) \| [^|]+\|$", rows, re.M))
+    manual = read(ROOT / "man/hummock.7").partition(".SH OPTIONS\n")[2].partition("\n.SH ")[0]
+    entries = {name: (initial, text.strip()) for name, initial, text in
+               re.findall(r'^\.TP\n\.BR (\w+) " \((.+?)\)"\n(.*?)(?=^\.TP$|\Z)', manual, re.M | re.S)}
+    for name in table:
+        if name not in readme:
+            yield f"README.md: its table of options lacks {name}"
+        if name not in entries or not entries[name][1]:
+            yield f"man/hummock.7: {name} is not described"
+        elif readme.get(name, entries[name][0]) != entries[name][0]:
+            yield f"{name}: the default is {readme[name]} in README.md, {entries[name][0]} in man/hummock.7"
+    for file, names in (("README.md", readme), ("man/hummock.7", entries)):
+        for name in sorted(set(names) - set(table)):
+            yield f"{file}: there is no option {name}"
+    if len(table) < 5:
+        yield "src/base/options.h: fewer than five options were found; does this test still read them?"
+
+
+if __name__ == "__main__":
+    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options}[sys.argv[2]]())
+    print("\n".join(wrong))
+    sys.exit(1 if wrong else 0)

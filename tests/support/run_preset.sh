@@ -1,0 +1,10 @@
+#!/bin/sh
+# Builds what a CMake preset builds, in a directory of its own, and runs its tests, scaled down.
+# Usage: run_preset.sh SOURCE BUILD PRESET SCALE [ctest argument]...
+set -eu
+source=$1 build=$2 preset=$3 scale=$4
+shift 4
+cd "$source"
+cmake --preset "$preset" -B "$build" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+cmake --build "$build" -j"$(nproc)" >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }
+TEST_SCALE=${TEST_SCALE:-$scale} ctest --test-dir "$build" --no-tests=error --output-on-failure "$@"
