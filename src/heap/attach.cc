@@ -60,8 +60,7 @@ void detach(void* record) {
   SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
   while (late != nullptr && late != kSealed) {
     SlabHeader* next = late->inbox_next;
-    __atomic_fetch_and(&late->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    shard::reconsider(late);
+    unqueue(late);
     late = next;
   }
   {

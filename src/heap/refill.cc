@@ -144,12 +144,15 @@ void read_inbox(Heap* heap) {
   SlabHeader* slab = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
   while (slab != nullptr) {
     SlabHeader* next = slab->inbox_next;
-    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
-    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
     const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
     if (!mine) {
-      shard::reconsider(slab);
-    } else if (slab != heap->bins[slab->size_class].current) {
+      unqueue(slab);
+      slab = next;
+      continue;
+    }
+    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
+    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    if (slab != heap->bins[slab->size_class].current) {
       unlist(heap, slab);
       slab::drain(slab, slab::take_remote(slab));
       file_slab(heap, slab);

@@ -68,6 +68,8 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p);
 // Hands one block over at once; for threads that have ended.
 void release_remote_now(SlabHeader* slab, void* p);
 void flush_remote(Heap* heap);
+// Clears the queued flag of a slab that is not the caller's, and sees to what came back meanwhile.
+void unqueue(SlabHeader* slab);
 
 }  // namespace hummock::heap
 

@@ -28,11 +28,32 @@ void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count) {
   if ((pushed.old & slab::kSharedBit) != 0) {
     shard::after_remote_free(slab, pushed.old, count);
   } else if (pushed.must_queue && !post(slab)) {
-    // The owner left between our push and now: whoever clears the flag looks again.
-    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    shard::reconsider(slab);
+    unqueue(slab);  // the owner left between our push and now
   }
 }
+
+}  // namespace
+
+void unqueue(SlabHeader* slab) {
+  for (;;) {
+    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our reader.
+    uint64_t word = __atomic_and_fetch(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    // While the flag stood nobody else could tell the slab's present owner, or its shard, what came back.
+    if ((word & slab::kSharedBit) != 0) return shard::reconsider(slab);
+    const uint32_t count = slab::count_of(word);
+    if (count == 0 || count < __atomic_load_n(&slab->notify, __ATOMIC_RELAXED)) return;
+    const uintptr_t owner = owner_of(slab) & ~kDirect;
+    if (owner == kNobody || owner == kShared) return;  // who gives it away sees the count, and acts
+    // acq_rel: as in push_remote. A change meanwhile was made by somebody who looks, as the flag is clear.
+    if (!__atomic_compare_exchange_n(&slab->remote, &word, word | slab::kQueued, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      return;
+    }
+    if (post(slab)) return;
+  }
+}
+
+namespace {
 
 RemoteEntry& entry_for(Heap* heap, const SlabHeader* slab) {
   return heap->remote[(reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader)) % kRemoteEntries];
