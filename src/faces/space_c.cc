@@ -41,17 +41,17 @@ void hummock_space_destroy(hummock_space_t* space) noexcept {
 }
 
 void* hummock_space_malloc(hummock_space_t* space, size_t size) noexcept {
-  return space::allocate(of(space), size, space::kGranule, of(space)->zero);
+  return of(space)->malloc(of(space), size, of(space)->zero);
 }
 
 void* hummock_space_malloc_zero(hummock_space_t* space, size_t size, int zero) noexcept {
-  return space::allocate(of(space), size, space::kGranule, zero != 0);
+  return of(space)->malloc(of(space), size, zero != 0);
 }
 
 void* hummock_space_calloc(hummock_space_t* space, size_t count, size_t size) noexcept {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) return refuse(ENOMEM);
-  return space::allocate(of(space), bytes, space::kGranule, true);
+  return of(space)->malloc(of(space), bytes, true);
 }
 
 void* hummock_space_memalign(hummock_space_t* space, size_t alignment, size_t size) noexcept {
@@ -69,7 +69,7 @@ void* hummock_space_realloc(hummock_space_t* space, void* block, size_t size) no
 }
 
 void hummock_space_free(hummock_space_t* space, void* block) noexcept {
-  space::release(of(space), block);
+  of(space)->free(of(space), block);
 }
 
 size_t hummock_space_usable_size(hummock_space_t* space, const void* block) noexcept {

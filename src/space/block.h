@@ -14,7 +14,7 @@
 
 namespace hummock::space {
 
-// A header: flags 4 | size 38, a multiple of 16 | log2 of the alignment asked for 6 | seal 16.
+// A header: flags 4 | size 38, a multiple of 16 | log2 of the alignment asked for 5 | 0 | seal 16.
 inline constexpr uint64_t kFree = 1;       // also what an absorbed header is left with: a second free shows
 inline constexpr uint64_t kPrevFree = 2;   // the block before is free; its size stands before this header
 inline constexpr uint64_t kMoved = 4;      // no block: the header is `size` bytes before (slots.h)
@@ -23,8 +23,9 @@ inline constexpr unsigned kSizeBits = 42;
 inline constexpr uint64_t kSizeMask = ((uint64_t{1} << kSizeBits) - 1) & ~uint64_t{15};
 inline constexpr unsigned kSealShift = 48;
 
+inline constexpr unsigned kMostAlignment = 30;
 // In the place of the alignment: a block of the space's own records.
-inline constexpr unsigned kOwnRecord = 63;
+inline constexpr unsigned kOwnRecord = 31;
 
 inline constexpr uint64_t kHeader = 8;
 inline constexpr uint64_t kGranule = 16;
@@ -32,17 +33,20 @@ inline constexpr uint64_t kLeastBlock = 32;  // header, two links, footer
 inline constexpr uint64_t kMostBytes = uint64_t{1} << (kSizeBits - 1);
 
 // A header at another offset has another seal, so an interior pointer hardly ever finds one.
+inline constexpr uint64_t kSealMix = 0x5A3C'6D98;
 inline uint64_t seal(uint64_t at) {
-  return (at * 0x9E3779B97F4A7C15u) >> kSealShift << kSealShift;
+  return (at ^ kSealMix) << (kSealShift - 4);
 }
+static_assert(kSealMix % 16 == 8, "as every offset of a header: so they leave no bit below the seal");
 inline uint64_t size_in(uint64_t header) {
   return header & kSizeMask;
 }
 inline unsigned alignment_in(uint64_t header) {
-  return static_cast<unsigned>(header >> kSizeBits) & 63;
+  return static_cast<unsigned>(header >> kSizeBits) & 31;
 }
 inline uint64_t alignment_bits(size_t align) {
-  return static_cast<uint64_t>(__builtin_ctzll(align)) << kSizeBits;
+  const unsigned log = static_cast<unsigned>(__builtin_ctzll(align));
+  return static_cast<uint64_t>(log < kMostAlignment ? log : kMostAlignment) << kSizeBits;
 }
 
 // The block that holds a request. The caller knows that the sum does not overflow.

@@ -58,7 +58,7 @@ void end_of_thread(void* record) {
   if (!enter(space)) return;
   give_all_back(cache);
   space->control->caches[cache->slot] = 0;
-  set_figure(space->control->own, space->control->own - size_in(header(space->engine, cache->at)));
+  space->control->own -= size_in(header(space->engine, cache->at));
   give(space->engine, cache->at);
   leave(space);
 }
@@ -80,7 +80,7 @@ Cache* make_cache(Space* space) {
     cache->slot = slot;
     set_header(engine, at, header(engine, at) | uint64_t{kOwnRecord} << kSizeBits);
     control->caches[slot] = at;
-    set_figure(control->own, control->own + size_in(header(engine, at)));
+    control->own += size_in(header(engine, at));
   }
   leave(space);
   if (at == 0) return nullptr;
@@ -106,7 +106,7 @@ bool refill(Cache* cache, unsigned bin) {
     const uint64_t at = take(engine, size);
     if (at == 0) break;
     set_header(engine, at, header(engine, at) | kFromCache);
-    set_figure(space->control->cached, space->control->cached + size_in(header(engine, at)));
+    space->control->cached += size_in(header(engine, at));
     push(cache, bin, at);
   }
   leave(space);
@@ -131,12 +131,11 @@ void* allocate_cached(Space* space, size_t request, bool zero) {
   return p;
 }
 
-bool release_cached(Space* space, void* p) {
-  const Engine* engine = space->engine;
-  const uint64_t at = live_block(space, "free", p);
+bool release_cached(Space* space, uint64_t at) {
+  Engine* engine = space->engine;
   const uint64_t value = header(engine, at);
   if ((value & kFromCache) == 0) return false;
-  if (is_resting(engine, at)) bad_block(space, "free", p);
+  if (is_resting(engine, at)) bad_block(space, "free", payload(engine, at));
   Cache* cache = cache_of(space);
   if (cache == nullptr) return false;
   const unsigned bin = static_cast<unsigned>((size_in(value) - kHeader) >> space->cache_shift);
@@ -152,7 +151,7 @@ bool release_cached(Space* space, void* p) {
 void forget_cached(Space* space, uint64_t at) {
   const uint64_t value = header(space->engine, at);
   if ((value & kFromCache) == 0) return;
-  set_figure(space->control->cached, space->control->cached - size_in(value));
+  space->control->cached -= size_in(value);
   set_header(space->engine, at, value & ~kFromCache);
 }
 

@@ -25,8 +25,8 @@ struct Cache {
 int make_cache_key(Space* space);
 
 void* allocate_cached(Space* space, size_t request, bool zero);
-// False: the block is the pool's.
-bool release_cached(Space* space, void* p);
+// False: the live block is the pool's.
+bool release_cached(Space* space, uint64_t at);
 // The pool's own call found a block that stems from a cache: tells the figures. Entered.
 void forget_cached(Space* space, uint64_t at);
 

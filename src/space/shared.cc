@@ -40,6 +40,7 @@ Space* attach(int descriptor) {
   space->zero = control->zero != 0;
   space->descriptor = own_descriptor;
   space->mapped = size;
+  set_calls(space);
   add_handle(space);
   return space;
 }

@@ -12,12 +12,68 @@
 
 namespace hummock::space {
 
-uint64_t take_slot(Engine* engine, uint64_t size);
+inline constexpr unsigned kLeastOrder = 5;
+static_assert(uint64_t{1} << kLeastOrder == kLeastBlock);
+
+inline unsigned order_of(uint64_t size) {
+  return 64u - static_cast<unsigned>(__builtin_clzll(size - 1));
+}
+
+// What lies behind the frontier looks like one free range to who walks.
+inline void set_frontier(Engine* engine, uint64_t at) {
+  if (at != engine->end) set_header(engine, at, seal(at) | (engine->end - at) | kFree);
+}
+
+inline uint64_t pop_slot(Engine* engine, unsigned order) {
+  const uint64_t at = engine->heads[order];
+  const uint64_t next = word(engine, at + kHeader);
+  engine->heads[order] = next;
+  if (next == 0) engine->levels &= ~(uint64_t{1} << order);
+  --engine->ranges;
+  return at;
+}
+
+inline uint64_t take_slot(Engine* engine, uint64_t size) {
+  if (size > engine->largest_request) engine->largest_request = size;
+  if (size > engine->end) return 0;
+  unsigned order = order_of(size);
+  uint64_t slot = uint64_t{1} << order;
+  uint64_t at = engine->frontier;
+  if (engine->heads[order] != 0) {
+    at = pop_slot(engine, order);
+  } else if (slot <= engine->end - at) {
+    set_frontier(engine, at + slot);
+    engine->frontier = at + slot;
+    if (at + slot > engine->frontier_peak) engine->frontier_peak = at + slot;
+  } else {
+    const uint64_t larger = engine->levels >> order << order;
+    if (larger == 0) return 0;
+    order = static_cast<unsigned>(__builtin_ctzll(larger));
+    slot = uint64_t{1} << order;
+    at = pop_slot(engine, order);
+  }
+  set_header(engine, at, seal(at) | slot);
+  count_taken(engine, slot);
+  return at;
+}
+
+inline void put_slot(Engine* engine, uint64_t at, uint64_t slot) {
+  const unsigned order = 63u ^ static_cast<unsigned>(__builtin_clzll(slot));
+  word(engine, at + kHeader) = engine->heads[order];
+  engine->heads[order] = at;
+  engine->levels |= uint64_t{1} << order;
+  ++engine->ranges;
+}
+
+inline void give_slot(Engine* engine, uint64_t at) {
+  const uint64_t slot = size_in(header(engine, at));
+  count_given(engine, slot);
+  put_slot(engine, at, slot);
+  set_header(engine, at, seal(at) | slot | kFree);
+}
+
 // The payload lies inside the slot; before it stands a word that leads back to the header.
 uint64_t take_aligned_slot(Engine* engine, uint64_t size, size_t align);
-void give_slot(Engine* engine, uint64_t at);
-// The free slot enters its list.
-void put_slot(Engine* engine, uint64_t at, uint64_t slot);
 
 void extend_slots(Engine* engine, uint64_t end);
 uint64_t cut_slots(Engine* engine, uint64_t end);

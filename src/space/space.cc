@@ -5,6 +5,8 @@
 
 #include "base/message.h"
 #include "space/cache.h"
+#include "space/dense.h"
+#include "space/slots.h"
 
 namespace hummock::space {
 namespace {
@@ -14,33 +16,51 @@ using base::Line;
 constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;  // no space has such a block
 constexpr unsigned kDrainWhenShort = 16;
 
+uint64_t size_for(size_t request) {
+  return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
+}
+
 uint64_t take_any(Space* space, uint64_t size, size_t align) {
   Engine* engine = space->engine;
   return align <= kGranule ? take(engine, size) : take_aligned(engine, size, align);
 }
 
-// The pool has refused: others' frees may wait, the space may not have its memory yet, or may expand.
-__attribute__((noinline)) uint64_t take_more(Space* space, uint64_t size, size_t align) {
-  Engine* engine = space->engine;
-  const uint64_t failures = engine->failures;
-  uint64_t at = 0;
-  if (space->threads == Threads::owner && has_remote(space->control)) {
-    drain(space, kDrainWhenShort);
-    at = take_any(space, size, align);
-  }
+// Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
+uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
-  if (at == 0 && size < kMostSpace && align < kMostSpace) {
-    const uint64_t least = 2 * size + 2 * align;  // proven: a slot is less than twice as large
-    if (control->pending != 0 && grow(space, control->pending - control->bytes, 0)) {
-      control->pending = 0;
-      at = take_any(space, size, align);
-    }
-    if (at == 0 && control->pending == 0 && control->expand != 0 && grow(space, control->expand, least)) {
-      at = take_any(space, size, align);
-    }
+  if (space->threads == Threads::owner && has_remote(control)) {
+    drain(space, kDrainWhenShort);
+    if (const uint64_t at = take_any(space, size, align)) return at;
   }
-  set_figure(engine->failures, at != 0 ? failures - 1 : failures);
-  return at;
+  if (size >= kMostSpace || align >= kMostSpace) return 0;
+  if (control->pending != 0) {
+    if (!grow(space, control->pending - control->bytes, 0)) return 0;
+    control->pending = 0;
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
+  const uint64_t least = 2 * size + 2 * align;  // proven: a slot is less than twice as large
+  return control->expand != 0 && grow(space, control->expand, least) ? take_any(space, size, align) : 0;
+}
+
+void* block_at(Space* space, uint64_t at, bool zero) {
+  void* p = payload(space->engine, at);
+  if (zero) zero_room(space, p, 0);
+  return p;
+}
+
+// The pool has refused.
+__attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_t align, bool zero) {
+  const int saved = errno;
+  if (!enter(space)) return nullptr;
+  const uint64_t at = take_more(space, size, align);
+  Engine* engine = space->engine;
+  if (at == 0) {
+    ++engine->failures;
+    if (size > engine->largest_refused) engine->largest_refused = size;
+  }
+  leave(space);
+  errno = at == 0 ? ENOMEM : saved;
+  return at == 0 ? nullptr : block_at(space, at, zero);
 }
 
 }  // namespace
@@ -103,63 +123,88 @@ void drain(Space* space, unsigned most) {
   control->taken = at;
 }
 
-uint64_t live_block(const Space* space, const char* call, const void* p) {
-  const Engine* engine = space->engine;
-  uint64_t at = offset_of(engine, p);
-  if (at - engine->first >= figure(engine->end) - engine->first ||
-      ((at ^ engine->first) & (kGranule - 1)) != 0) {
-    bad_block(space, call, p);
-  }
-  uint64_t value = header(engine, at) ^ seal(at);
-  if (__builtin_expect((value >> kSealShift) == 0 && (value & (kFree | kMoved)) == kMoved, false)) {
-    at -= size_in(value);
-    value = header(engine, at) ^ seal(at);
-  }
-  if (__builtin_expect((value >> kSealShift) != 0 || (value & (kFree | kMoved)) != 0, false)) {
-    bad_block(space, call, p);
-  }
-  return at;
-}
-
 void zero_room(const Space* space, void* p, size_t from) {
   const size_t room = usable_size(space, p);
   if (room > from) memset(static_cast<char*>(p) + from, 0, room - from);
 }
 
+namespace {
+
+// malloc and free of each kind of space, with nothing in them that its modes do not need.
+template <Threads kThreads, Policy kPolicy>
+void* malloc_in(Space* space, size_t request, bool zero) {
+  const uint64_t size = size_for(request);
+  if (!enter_as<kThreads>(space)) return nullptr;
+  Engine* engine = space->engine;
+  const uint64_t at = kPolicy == Policy::dense ? take_dense(engine, size) : take_slot(engine, size);
+  leave_as<kThreads>(space);
+  if (__builtin_expect(at == 0, false)) return allocate_more(space, size, kGranule, zero);
+  if (__builtin_expect(zero, false)) return block_at(space, at, true);
+  return payload(engine, at);
+}
+
+template <Threads kThreads, Policy kPolicy>
+void free_in(Space* space, void* p) {
+  if (p == nullptr) return;
+  if (kThreads == Threads::owner && __builtin_expect(!is_owner(space), false))
+    return release_remote(space, p);
+  if (!enter_as<kThreads>(space)) return;
+  const uint64_t at = live_block(space, "free", p);
+  kPolicy == Policy::dense ? give_dense(space->engine, at) : give_slot(space->engine, at);
+  leave_as<kThreads>(space);
+}
+
+void free_cached(Space* space, void* p) {
+  if (p == nullptr) return;
+  const uint64_t at = live_block(space, "free", p);
+  if (!release_cached(space, at)) release_to_pool(space, at);
+}
+
+void* malloc_cached(Space* space, size_t request, bool zero) {
+  if (request <= space->cache_largest) return allocate_cached(space, request, zero);
+  return allocate_from_pool(space, request, kGranule, zero);
+}
+
+template <Threads kThreads>
+void set_calls_of(Space* space) {
+  const bool dense = space->engine->policy == Policy::dense;
+  space->malloc = dense ? malloc_in<kThreads, Policy::dense> : malloc_in<kThreads, Policy::proven>;
+  space->free = dense ? free_in<kThreads, Policy::dense> : free_in<kThreads, Policy::proven>;
+}
+
+}  // namespace
+
+void set_calls(Space* space) {
+  if (space->threads == Threads::owner) set_calls_of<Threads::owner>(space);
+  if (space->threads == Threads::spin) set_calls_of<Threads::spin>(space);
+  if (space->threads == Threads::inherit) set_calls_of<Threads::inherit>(space);
+  if (space->cache_blocks == 0) return;
+  space->malloc = malloc_cached;
+  space->free = free_cached;
+}
+
 void* allocate(Space* space, size_t request, size_t align, bool zero) {
-  if (__builtin_expect(space->cache_blocks != 0, false) && request <= space->cache_largest &&
-      align <= kGranule) {
-    return allocate_cached(space, request, zero);
-  }
-  return allocate_from_pool(space, request, align, zero);
+  return align <= kGranule ? space->malloc(space, request, zero)
+                           : allocate_from_pool(space, request, align, zero);
 }
 
 void* allocate_from_pool(Space* space, size_t request, size_t align, bool zero) {
-  const uint64_t size = __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
+  const uint64_t size = size_for(request);
   if (!enter(space)) return nullptr;
-  uint64_t at = take_any(space, size, align);
-  if (__builtin_expect(at == 0, false)) at = take_more(space, size, align);
+  const uint64_t at = take_any(space, size, align);
   leave(space);
-  if (__builtin_expect(at == 0, false)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  void* p = payload(space->engine, at);
-  if (zero) zero_room(space, p, 0);
-  return p;
+  return at == 0 ? allocate_more(space, size, align, zero) : block_at(space, at, zero);
 }
 
-void release(Space* space, void* p) {
-  if (p == nullptr) return;
-  if (space->cache_blocks != 0 && release_cached(space, p)) return;
-  if (space->threads == Threads::owner && __builtin_expect(!is_owner(space), false)) {
-    return release_remote(space, p);
-  }
+void release_to_pool(Space* space, uint64_t at) {
   if (!enter(space)) return;
-  const uint64_t at = live_block(space, "free", p);
   if (space->cache_blocks != 0) forget_cached(space, at);
   give(space->engine, at);
   leave(space);
+}
+
+void release(Space* space, void* p) {
+  space->free(space, p);
 }
 
 size_t usable_size(const Space* space, const void* p) {

@@ -58,6 +58,8 @@ struct Cache;
 
 // This process's handle. Fixed after creation, but for what is named otherwise.
 struct Space {
+  void* (*malloc)(Space* space, size_t request, bool zero);  // as the space's modes need: see set_calls()
+  void (*free)(Space* space, void* p);
   Control* control;
   Engine* engine;
   Threads threads;
@@ -106,26 +108,40 @@ void wait_turn(Control* control, uint32_t ticket);
 bool enter_mutex(Space* space);
 bool refuse_other_thread();
 
-inline bool enter(Space* space) {
+template <Threads kThreads>
+inline bool enter_as(Space* space) {
   Control* control = space->control;
-  if (space->threads == Threads::owner) {
+  if constexpr (kThreads == Threads::owner) {
     if (__builtin_expect(!is_owner(space), false)) return refuse_other_thread();
     if (__builtin_expect(has_remote(control), false)) drain(space, kDrain);
     return true;
+  } else if constexpr (kThreads == Threads::inherit) {
+    return enter_mutex(space);
+  } else {
+    const uint32_t ticket = __atomic_fetch_add(&control->next_ticket, 1, __ATOMIC_RELAXED);
+    // acquire: pairs with the release in leave_as().
+    if (__atomic_load_n(&control->serving, __ATOMIC_ACQUIRE) != ticket) wait_turn(control, ticket);
+    return true;
   }
-  if (space->threads == Threads::inherit) return enter_mutex(space);
-  const uint32_t ticket = __atomic_fetch_add(&control->next_ticket, 1, __ATOMIC_RELAXED);
-  if (__atomic_load_n(&control->serving, __ATOMIC_ACQUIRE) != ticket) wait_turn(control, ticket);
-  return true;
 }
 
-inline void leave(Space* space) {
+template <Threads kThreads>
+inline void leave_as(Space* space) {
   Control* control = space->control;
-  if (space->threads == Threads::spin) {
+  if constexpr (kThreads == Threads::spin) {
     __atomic_store_n(&control->serving, control->serving + 1, __ATOMIC_RELEASE);
-  } else if (space->threads == Threads::inherit) {
+  } else if constexpr (kThreads == Threads::inherit) {
     pthread_mutex_unlock(&control->mutex);
   }
+}
+
+inline bool enter(Space* space) {
+  if (space->threads == Threads::owner) return enter_as<Threads::owner>(space);
+  return space->threads == Threads::spin ? enter_as<Threads::spin>(space) : enter_as<Threads::inherit>(space);
+}
+inline void leave(Space* space) {
+  if (space->threads == Threads::spin) leave_as<Threads::spin>(space);
+  if (space->threads == Threads::inherit) leave_as<Threads::inherit>(space);
 }
 
 // ---- Calls; semantics in hummock/space.h --------------------------------------------------------
@@ -152,12 +168,29 @@ Space* internal();
 // The space becomes `bytes` longer, at least by `least`; entered. False with errno.
 bool grow(Space* space, uint64_t bytes, uint64_t least);
 
-// The header of the live block whose payload is p, or a line that names `call` and says what p is, abort.
-uint64_t live_block(const Space* space, const char* call, const void* p);
-
+// Chooses the handle's malloc and free.
+void set_calls(Space* space);
 [[noreturn]] void bad_block(const Space* space, const char* call, const void* p);
 
+// The header of the live block whose payload is p, or a line that names `call` and says what p is, abort.
+inline uint64_t live_block(const Space* space, const char* call, const void* p) {
+  constexpr uint64_t kWrong = ~uint64_t{0} << (kSealShift - 1) | kFree | kMoved;
+  const Engine* engine = space->engine;
+  uint64_t at = offset_of(engine, p);
+  if (__builtin_expect(at >= engine->end || (at & 7) != 0, false)) bad_block(space, call, p);
+  uint64_t value = header(engine, at) ^ seal(at);
+  if (__builtin_expect((value & kWrong) != 0, false)) {
+    if ((value & kWrong) != kMoved) bad_block(space, call, p);
+    at -= size_in(value);
+    value = header(engine, at) ^ seal(at);
+    if ((value & kWrong) != 0) bad_block(space, call, p);
+  }
+  return at;
+}
+
+// Past any cache. Not for blocks of a cache.
 void* allocate_from_pool(Space* space, size_t request, size_t align, bool zero);
+void release_to_pool(Space* space, uint64_t at);
 // Zeros from the end of the first `from` bytes to the end of the block's room.
 void zero_room(const Space* space, void* p, size_t from);
 
