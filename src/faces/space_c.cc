@@ -41,17 +41,18 @@ void hummock_space_destroy(hummock_space_t* space) noexcept {
 }
 
 void* hummock_space_malloc(hummock_space_t* space, size_t size) noexcept {
-  return of(space)->malloc(of(space), size, of(space)->zero);
+  if (of(space)->zero) return space::allocate_zeroed(of(space), size);
+  return of(space)->malloc(of(space), size);
 }
 
 void* hummock_space_malloc_zero(hummock_space_t* space, size_t size, int zero) noexcept {
-  return of(space)->malloc(of(space), size, zero != 0);
+  return zero != 0 ? space::allocate_zeroed(of(space), size) : of(space)->malloc(of(space), size);
 }
 
 void* hummock_space_calloc(hummock_space_t* space, size_t count, size_t size) noexcept {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) return refuse(ENOMEM);
-  return of(space)->malloc(of(space), bytes, true);
+  return space::allocate_zeroed(of(space), bytes);
 }
 
 void* hummock_space_memalign(hummock_space_t* space, size_t alignment, size_t size) noexcept {

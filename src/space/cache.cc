@@ -119,16 +119,14 @@ int make_cache_key(Space* space) {
   return pthread_key_create(&space->cache_key, end_of_thread);
 }
 
-void* allocate_cached(Space* space, size_t request, bool zero) {
+void* allocate_cached(Space* space, size_t request) {
   const size_t step = size_t{1} << space->cache_shift;
   const unsigned bin = request == 0 ? 1 : static_cast<unsigned>((request + step - 1) >> space->cache_shift);
   Cache* cache = cache_of(space);
   if (cache == nullptr || (cache->bins[bin].count == 0 && !refill(cache, bin))) {
-    return allocate_from_pool(space, request, kGranule, zero);
+    return allocate_from_pool(space, request, kGranule);
   }
-  void* p = payload(space->engine, pop(cache, bin));
-  if (zero) zero_room(space, p, 0);
-  return p;
+  return payload(space->engine, pop(cache, bin));
 }
 
 bool release_cached(Space* space, uint64_t at) {

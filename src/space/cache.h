@@ -24,7 +24,7 @@ struct Cache {
 // A key for the threads' caches, whose end gives their blocks back; an error number.
 int make_cache_key(Space* space);
 
-void* allocate_cached(Space* space, size_t request, bool zero);
+void* allocate_cached(Space* space, size_t request);
 // False: the live block is the pool's.
 bool release_cached(Space* space, uint64_t at);
 // The pool's own call found a block that stems from a cache: tells the figures. Entered.

@@ -12,29 +12,31 @@ inline constexpr uint64_t kSlot = 16;  // and where the link stands that leads t
 // Of a block's header, what a change of size leaves as it is.
 inline constexpr uint64_t kKept = kPrevFree | uint64_t{31} << kSizeBits;
 
-inline uint64_t slot_of(uint64_t list) {
-  return offsetof(Engine, heads) + list * sizeof(uint64_t);
-}
-
 inline void mark(Engine* engine, uint64_t list) {
   engine->words[list >> 6] |= uint64_t{1} << (list & 63);
   engine->levels |= uint64_t{1} << (list >> 6);
 }
 
+// All bits but one, modulo 64.
+inline uint64_t all_but(uint64_t bit) {
+  return ~uint64_t{1} << (bit & 63) | ~uint64_t{1} >> (-bit & 63);
+}
+
 inline void unmark(Engine* engine, uint64_t list) {
-  const uint64_t left = engine->words[list >> 6] & ~(uint64_t{1} << (list & 63));
+  const uint64_t left = engine->words[list >> 6] & all_but(list);
   engine->words[list >> 6] = left;
-  if (left == 0) engine->levels &= ~(uint64_t{1} << (list >> 6));
+  if (left == 0) engine->levels &= all_but(list >> 6);
 }
 
 // A free range enters the list of its class, first. Its header follows.
-inline void link(Engine* engine, uint64_t at, uint64_t size) {
-  const uint64_t list = class_of(size);
-  const uint64_t next = engine->heads[list];
+__attribute__((always_inline)) inline void link(Engine* engine, uint64_t at, uint64_t size) {
+  const uint64_t list = list_of(size);
+  const uint64_t next = head(engine, list);
   word(engine, at + kNext) = next;
-  word(engine, at + kSlot) = slot_of(list);
+  __atomic_signal_fence(__ATOMIC_RELEASE);  // two stores are shorter than what joins them into one
+  word(engine, at + kSlot) = list * sizeof(uint64_t);
   word(engine, at + size - kHeader) = size;
-  engine->heads[list] = at;
+  head(engine, list) = at;
   if (next != 0) {
     word(engine, next + kSlot) = at + kNext;
   } else {
@@ -42,23 +44,23 @@ inline void link(Engine* engine, uint64_t at, uint64_t size) {
   }
 }
 
-inline void unlink(Engine* engine, uint64_t at) {
+__attribute__((always_inline)) inline void unlink(Engine* engine, uint64_t at) {
   const uint64_t next = word(engine, at + kNext);
   const uint64_t slot = word(engine, at + kSlot);
   word(engine, slot) = next;
   if (next != 0) {
     word(engine, next + kSlot) = slot;
   } else if (slot < engine->first) {  // the head of a list, which is empty now
-    unmark(engine, (slot - offsetof(Engine, heads)) / sizeof(uint64_t));
+    unmark(engine, slot / sizeof(uint64_t));
   }
 }
 
 // The list whose first range is long enough: the request's own class, if it is, for what was freed last
 // stands there and can be had again; else the next class that has any. kNoList: none.
 inline constexpr uint64_t kNoList = ~uint64_t{0};
-inline uint64_t find(const Engine* engine, uint64_t size) {
-  const uint64_t list = class_of(size);
-  const uint64_t own = engine->heads[list];
+__attribute__((always_inline)) inline uint64_t find(const Engine* engine, uint64_t size) {
+  const uint64_t list = list_of(size);
+  const uint64_t own = head(engine, list);
   if (own != 0 && size_in(header(engine, own)) >= size) return list;
   uint64_t level = (list + 1) >> 6;
   uint64_t fits = engine->words[level] & (~uint64_t{0} << ((list + 1) & 63));
@@ -72,12 +74,12 @@ inline uint64_t find(const Engine* engine, uint64_t size) {
 }
 
 // The first range of a list, which has one.
-inline uint64_t pop_range(Engine* engine, uint64_t list) {
-  const uint64_t at = engine->heads[list];
+__attribute__((always_inline)) inline uint64_t pop_range(Engine* engine, uint64_t list) {
+  const uint64_t at = head(engine, list);
   const uint64_t next = word(engine, at + kNext);
-  engine->heads[list] = next;
+  head(engine, list) = next;
   if (next != 0) {
-    word(engine, next + kSlot) = slot_of(list);
+    word(engine, next + kSlot) = list * sizeof(uint64_t);
   } else {
     unmark(engine, list);
   }
@@ -85,14 +87,15 @@ inline uint64_t pop_range(Engine* engine, uint64_t list) {
 }
 
 // A range that is in no list, neighbours not free, is free from now on.
-inline void make_free(Engine* engine, uint64_t at, uint64_t size) {
+__attribute__((always_inline)) inline void make_free(Engine* engine, uint64_t at, uint64_t size) {
   link(engine, at, size);
   set_header(engine, at, seal(at) | size | kFree);
 }
 
 // Of the range at `at`, `room` bytes long and in no list, the first `size` bytes become a block. Returns
 // its size.
-inline uint64_t make_block(Engine* engine, uint64_t at, uint64_t room, uint64_t size, uint64_t bits) {
+__attribute__((always_inline)) inline uint64_t make_block(Engine* engine, uint64_t at, uint64_t room,
+                                                          uint64_t size, uint64_t bits) {
   const uint64_t rest = room - size;
   if (rest >= kLeastBlock) {
     make_free(engine, at + size, rest);
@@ -105,17 +108,14 @@ inline uint64_t make_block(Engine* engine, uint64_t at, uint64_t room, uint64_t 
   return size;
 }
 
-inline uint64_t take_dense(Engine* engine, uint64_t size) {
-  if (size > engine->largest_request) engine->largest_request = size;
-  if (size >= engine->end) return 0;
-  const uint64_t list = find(engine, size);
-  if (list == kNoList) return 0;
+// A block from that list.
+__attribute__((always_inline)) inline uint64_t take_from(Engine* engine, uint64_t list, uint64_t size) {
   const uint64_t at = pop_range(engine, list);
   count_taken(engine, make_block(engine, at, size_in(header(engine, at)), size, 0));
   return at;
 }
 
-inline void give_dense(Engine* engine, uint64_t at) {
+__attribute__((always_inline)) inline void give_dense(Engine* engine, uint64_t at) {
   const uint64_t mine = header(engine, at);
   uint64_t size = size_in(mine);
   count_given(engine, size);

@@ -38,7 +38,7 @@ Engine* make_engine(void* place, uint64_t maximum, Policy policy) {
   const uint64_t first = engine_size(maximum);
   memset(place, 0, first);
   Engine* engine = static_cast<Engine*>(place);
-  engine->lists = static_cast<uint32_t>((first - kHeader - offsetof(Engine, heads)) / sizeof(uint64_t));
+  engine->lists = static_cast<uint32_t>((first - kHeader) / sizeof(uint64_t));
   engine->policy = policy;
   engine->first = engine->end = engine->frontier = engine->frontier_peak = first;
   set_header(engine, first, seal(first));
@@ -82,7 +82,11 @@ uint64_t cut(Engine* engine, uint64_t bytes) {
 }
 
 uint64_t take(Engine* engine, uint64_t size) {
-  return engine->policy == Policy::proven ? take_slot(engine, size) : take_dense(engine, size);
+  note_request(engine, size);
+  if (size >= engine->end) return 0;
+  if (engine->policy == Policy::proven) return take_slot(engine, size);
+  const uint64_t list = find(engine, size);
+  return list == kNoList ? 0 : take_from(engine, list, size);
 }
 
 void give(Engine* engine, uint64_t at) {
@@ -91,17 +95,17 @@ void give(Engine* engine, uint64_t at) {
 
 // The list whose first range is sure to hold the block, or happens to.
 uint64_t find_aligned(const Engine* engine, uint64_t size, size_t align) {
-  const uint64_t own = class_of(size);
-  if (fits_aligned(engine, engine->heads[own], size, align)) return own;
+  const uint64_t own = list_of(size);
+  if (fits_aligned(engine, head(engine, own), size, align)) return own;
   const uint64_t surely = size + align + kGranule;
   uint64_t list = surely < engine->end ? find(engine, surely) : kNoList;
   if (list == kNoList) list = find(engine, size);
-  return list != kNoList && fits_aligned(engine, engine->heads[list], size, align) ? list : kNoList;
+  return list != kNoList && fits_aligned(engine, head(engine, list), size, align) ? list : kNoList;
 }
 
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align) {
   if (engine->policy == Policy::proven) return take_aligned_slot(engine, size, align);
-  if (size > engine->largest_request) engine->largest_request = size;
+  note_request(engine, size);
   if (size >= engine->end || align >= kMostBytes) return 0;
   const uint64_t list = find_aligned(engine, size, align);
   if (list == kNoList) return 0;
@@ -150,7 +154,7 @@ uint64_t largest_free(const Engine* engine) {
   if (engine->policy == Policy::proven) return largest_slot(engine);
   if (engine->levels == 0) return 0;
   const unsigned level = base::log2_floor(engine->levels);
-  const uint64_t first = engine->heads[(level << 6) + base::log2_floor(engine->words[level])];
+  const uint64_t first = head(engine, (uint64_t{level} << 6) + base::log2_floor(engine->words[level]));
   return first == 0 ? 0 : size_in(header(engine, first));
 }
 

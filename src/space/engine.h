@@ -22,6 +22,11 @@ inline constexpr unsigned kLevels = kSizeBits - kFirstLog + 1;
 
 enum class Policy : uint32_t { dense = 1, proven = 2 };
 
+// A list's number is the place of its head, counted in words from the engine's beginning, so that a head,
+// its bit and its bit's bit are found from one another by shifts. Classes begin at kFirstList.
+inline constexpr uint64_t kFirstList = 64;
+inline constexpr uint64_t kMostLists = 64 * (kLevels + 1);
+
 struct Engine {
   uint64_t levels;           // bit l: words[l] ≠ 0. proven: bit k: slots of 2^k are free
   uint64_t first;            // where blocks begin
@@ -30,17 +35,19 @@ struct Engine {
   uint64_t peak;             // highest `used`
   uint64_t live;             // live blocks
   uint64_t ranges;           // free ranges in lists
-  uint64_t frontier;         // proven: what lies behind was never a slot
   uint64_t allocations;      // since creation
-  uint64_t failures;         // requests refused
   uint64_t largest_request;  // bytes of block, refused or not
-  uint64_t largest_refused;  // likewise
+  uint64_t frontier;         // proven: what lies behind was never a slot
   uint64_t frontier_peak;    // proven: highest frontier
+  uint64_t failures;         // requests refused
+  uint64_t largest_refused;  // bytes of block
   Policy policy;
-  uint32_t lists;           // entries of `heads`
-  uint64_t words[kLevels];  // bit b of words[l]: heads[64 l + b] ≠ 0
-  uint64_t heads[];         // the first free range of each class, or 0
+  uint32_t lists;  // the number behind that of the last list
+  uint64_t reserved[16];
+  uint64_t words[kLevels + 1];  // bit b of words[l]: list 64 l + b is not empty; the first has none
+  uint64_t heads[];             // the first free range of each list, or 0
 };
+static_assert(offsetof(Engine, heads) == kFirstList * sizeof(uint64_t));
 
 // Bytes an engine for a space of at most `maximum` bytes takes before its first block.
 uint64_t engine_size(uint64_t maximum);
@@ -56,8 +63,8 @@ void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.
 uint64_t cut(Engine* engine, uint64_t bytes);
 
-// A block of `size` = block_size(request) bytes; 0 when no range found fits. The
-// calls of spaces use take_dense() and take_slot() instead, and likewise for give().
+// A block of `size` = block_size(request) bytes; 0 when no range found fits. malloc
+// and free of spaces use the inlined parts of dense.h and slots.h instead.
 uint64_t take(Engine* engine, uint64_t size);
 // The same with its payload aligned to `align` > 16, a power of two.
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align);
@@ -109,6 +116,14 @@ __attribute__((no_sanitize("thread"))) inline uint64_t figure(const uint64_t& fi
   return __atomic_load_n(&field, __ATOMIC_RELAXED);
 }
 
+// The head of a list.
+inline uint64_t& head(Engine* engine, uint64_t list) {
+  return word(engine, list * sizeof(uint64_t));
+}
+inline uint64_t head(const Engine* engine, uint64_t list) {
+  return word(engine, list * sizeof(uint64_t));
+}
+
 inline void* payload(Engine* engine, uint64_t at) {
   return reinterpret_cast<char*>(engine) + at + kHeader;
 }
@@ -117,9 +132,14 @@ inline uint64_t offset_of(const Engine* engine, const void* p) {
   return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(engine) - kHeader;
 }
 
-inline uint64_t class_of(uint64_t size) {
+// The list of free ranges of a size.
+inline uint64_t list_of(uint64_t size) {
   const unsigned log = 63u ^ static_cast<unsigned>(__builtin_clzll(size | (uint64_t{1} << kFirstLog)));
-  return (uint64_t{log - kFirstLog} << 6) + (size >> (log - 6));
+  return kFirstList + (uint64_t{log - kFirstLog} << 6) + (size >> (log - 6));
+}
+
+inline void note_request(Engine* engine, uint64_t size) {
+  if (size > engine->largest_request) engine->largest_request = size;
 }
 
 inline void count_taken(Engine* engine, uint64_t size) {

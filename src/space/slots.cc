@@ -4,6 +4,7 @@
 
 namespace hummock::space {
 uint64_t take_aligned_slot(Engine* engine, uint64_t size, size_t align) {
+  note_request(engine, size);
   if (size > engine->end || align > engine->end) return 0;
   const uint64_t at = take_slot(engine, size + align);
   if (at == 0) return 0;

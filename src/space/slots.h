@@ -33,9 +33,7 @@ inline uint64_t pop_slot(Engine* engine, unsigned order) {
   return at;
 }
 
-inline uint64_t take_slot(Engine* engine, uint64_t size) {
-  if (size > engine->largest_request) engine->largest_request = size;
-  if (size > engine->end) return 0;
+__attribute__((always_inline)) inline uint64_t take_slot(Engine* engine, uint64_t size) {
   unsigned order = order_of(size);
   uint64_t slot = uint64_t{1} << order;
   uint64_t at = engine->frontier;
@@ -65,7 +63,7 @@ inline void put_slot(Engine* engine, uint64_t at, uint64_t slot) {
   ++engine->ranges;
 }
 
-inline void give_slot(Engine* engine, uint64_t at) {
+__attribute__((always_inline)) inline void give_slot(Engine* engine, uint64_t at) {
   const uint64_t slot = size_in(header(engine, at));
   count_given(engine, slot);
   put_slot(engine, at, slot);

@@ -42,14 +42,8 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
   return control->expand != 0 && grow(space, control->expand, least) ? take_any(space, size, align) : 0;
 }
 
-void* block_at(Space* space, uint64_t at, bool zero) {
-  void* p = payload(space->engine, at);
-  if (zero) zero_room(space, p, 0);
-  return p;
-}
-
 // The pool has refused.
-__attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_t align, bool zero) {
+__attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_t align) {
   const int saved = errno;
   if (!enter(space)) return nullptr;
   const uint64_t at = take_more(space, size, align);
@@ -60,7 +54,7 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
   }
   leave(space);
   errno = at == 0 ? ENOMEM : saved;
-  return at == 0 ? nullptr : block_at(space, at, zero);
+  return at == 0 ? nullptr : payload(engine, at);
 }
 
 }  // namespace
@@ -108,7 +102,7 @@ void release_remote(Space* space, void* p) {
 
 }  // namespace
 
-void drain(Space* space, unsigned most) {
+__attribute__((noinline)) void drain(Space* space, unsigned most) {
   Control* control = space->control;
   Engine* engine = space->engine;
   uint64_t at = control->taken;
@@ -130,28 +124,63 @@ void zero_room(const Space* space, void* p, size_t from) {
 
 namespace {
 
-// malloc and free of each kind of space, with nothing in them that its modes do not need.
+// malloc and free of each kind of space, with nothing in them that its modes do not need. What is rare is
+// left by a tail call.
 template <Threads kThreads, Policy kPolicy>
-void* malloc_in(Space* space, size_t request, bool zero) {
-  const uint64_t size = size_for(request);
-  if (!enter_as<kThreads>(space)) return nullptr;
+__attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
   Engine* engine = space->engine;
-  const uint64_t at = kPolicy == Policy::dense ? take_dense(engine, size) : take_slot(engine, size);
+  const uint64_t size = block_size(request);
+  if (__builtin_expect(request < engine->end, true)) {
+    note_request(engine, size);
+    if constexpr (kPolicy == Policy::dense) {
+      const uint64_t list = find(engine, size);
+      if (__builtin_expect(list != kNoList, true)) {
+        const uint64_t at = take_from(engine, list, size);
+        leave_as<kThreads>(space);
+        return payload(engine, at);
+      }
+    } else if (const uint64_t at = take_slot(engine, size)) {
+      leave_as<kThreads>(space);
+      return payload(engine, at);
+    }
+  }
   leave_as<kThreads>(space);
-  if (__builtin_expect(at == 0, false)) return allocate_more(space, size, kGranule, zero);
-  if (__builtin_expect(zero, false)) return block_at(space, at, true);
-  return payload(engine, at);
+  return allocate_more(space, size_for(request), kGranule);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((noinline)) void* malloc_late(Space* space, size_t request) {
+  return enter_as<kThreads>(space) ? malloc_inside<kThreads, kPolicy>(space, request) : nullptr;
+}
+
+template <Threads kThreads, Policy kPolicy>
+void* malloc_in(Space* space, size_t request) {
+  if (__builtin_expect(!enter_at_once<kThreads>(space), false)) {
+    return malloc_late<kThreads, kPolicy>(space, request);
+  }
+  return malloc_inside<kThreads, kPolicy>(space, request);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((always_inline)) inline void free_inside(Space* space, void* p) {
+  const uint64_t at = live_block(space, "free", p);
+  kPolicy == Policy::dense ? give_dense(space->engine, at) : give_slot(space->engine, at);
+  leave_as<kThreads>(space);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((noinline)) void free_late(Space* space, void* p) {
+  if (p == nullptr) return;
+  if (kThreads == Threads::owner && !is_owner(space)) return release_remote(space, p);
+  if (enter_as<kThreads>(space)) free_inside<kThreads, kPolicy>(space, p);
 }
 
 template <Threads kThreads, Policy kPolicy>
 void free_in(Space* space, void* p) {
-  if (p == nullptr) return;
-  if (kThreads == Threads::owner && __builtin_expect(!is_owner(space), false))
-    return release_remote(space, p);
-  if (!enter_as<kThreads>(space)) return;
-  const uint64_t at = live_block(space, "free", p);
-  kPolicy == Policy::dense ? give_dense(space->engine, at) : give_slot(space->engine, at);
-  leave_as<kThreads>(space);
+  if (p == nullptr || __builtin_expect(!enter_at_once<kThreads>(space), false)) {
+    return free_late<kThreads, kPolicy>(space, p);
+  }
+  free_inside<kThreads, kPolicy>(space, p);
 }
 
 void free_cached(Space* space, void* p) {
@@ -160,9 +189,9 @@ void free_cached(Space* space, void* p) {
   if (!release_cached(space, at)) release_to_pool(space, at);
 }
 
-void* malloc_cached(Space* space, size_t request, bool zero) {
-  if (request <= space->cache_largest) return allocate_cached(space, request, zero);
-  return allocate_from_pool(space, request, kGranule, zero);
+void* malloc_cached(Space* space, size_t request) {
+  return request <= space->cache_largest ? allocate_cached(space, request)
+                                         : allocate_from_pool(space, request, kGranule);
 }
 
 template <Threads kThreads>
@@ -183,17 +212,24 @@ void set_calls(Space* space) {
   space->free = free_cached;
 }
 
-void* allocate(Space* space, size_t request, size_t align, bool zero) {
-  return align <= kGranule ? space->malloc(space, request, zero)
-                           : allocate_from_pool(space, request, align, zero);
+void* allocate_zeroed(Space* space, size_t request) {
+  void* p = space->malloc(space, request);
+  if (p != nullptr) zero_room(space, p, 0);
+  return p;
 }
 
-void* allocate_from_pool(Space* space, size_t request, size_t align, bool zero) {
+void* allocate(Space* space, size_t request, size_t align, bool zero) {
+  void* p = align <= kGranule ? space->malloc(space, request) : allocate_from_pool(space, request, align);
+  if (zero && p != nullptr) zero_room(space, p, 0);
+  return p;
+}
+
+void* allocate_from_pool(Space* space, size_t request, size_t align) {
   const uint64_t size = size_for(request);
   if (!enter(space)) return nullptr;
   const uint64_t at = take_any(space, size, align);
   leave(space);
-  return at == 0 ? allocate_more(space, size, align, zero) : block_at(space, at, zero);
+  return at == 0 ? allocate_more(space, size, align) : payload(space->engine, at);
 }
 
 void release_to_pool(Space* space, uint64_t at) {

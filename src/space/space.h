@@ -58,7 +58,7 @@ struct Cache;
 
 // This process's handle. Fixed after creation, but for what is named otherwise.
 struct Space {
-  void* (*malloc)(Space* space, size_t request, bool zero);  // as the space's modes need: see set_calls()
+  void* (*malloc)(Space* space, size_t request);  // as the space's modes need: see set_calls()
   void (*free)(Space* space, void* p);
   Control* control;
   Engine* engine;
@@ -125,6 +125,23 @@ inline bool enter_as(Space* space) {
   }
 }
 
+// As enter_as() where nothing stands in the way; false: nothing was done. No call is made from here, so
+// that malloc and free need not save registers.
+template <Threads kThreads>
+inline bool enter_at_once(Space* space) {
+  Control* control = space->control;
+  if constexpr (kThreads == Threads::owner) {
+    return is_owner(space) && !has_remote(control);
+  } else if constexpr (kThreads == Threads::spin) {
+    // acquire, twice: pairs with the release in leave_as(), by whoever was served last.
+    uint32_t ticket = __atomic_load_n(&control->serving, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(&control->next_ticket, &ticket, ticket + 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+  } else {
+    return false;
+  }
+}
+
 template <Threads kThreads>
 inline void leave_as(Space* space) {
   Control* control = space->control;
@@ -149,6 +166,7 @@ inline void leave(Space* space) {
 Space* create(const hummock_space_options_t& options, uint32_t* achieved);
 void destroy(Space* space);
 void* allocate(Space* space, size_t request, size_t align, bool zero);
+void* allocate_zeroed(Space* space, size_t request);
 void* reallocate(Space* space, void* p, size_t request);
 void release(Space* space, void* p);
 size_t usable_size(const Space* space, const void* p);
@@ -189,7 +207,7 @@ inline uint64_t live_block(const Space* space, const char* call, const void* p) 
 }
 
 // Past any cache. Not for blocks of a cache.
-void* allocate_from_pool(Space* space, size_t request, size_t align, bool zero);
+void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);
 // Zeros from the end of the first `from` bytes to the end of the block's room.
 void zero_room(const Space* space, void* p, size_t from);

@@ -24,22 +24,22 @@ struct Tally {
 
 bool counted_in_lists(const Engine* engine, Tally* tally) {
   uint64_t entries = 0;
-  for (unsigned list = 0; list < engine->lists; ++list) {
+  for (uint64_t list = kFirstList; list < engine->lists; ++list) {
     const bool dense = engine->policy == Policy::dense;
     const bool marked = dense ? (engine->words[list >> 6] >> (list & 63) & 1) != 0
-                              : list < 64 && (engine->levels >> list & 1) != 0;
-    if (marked != (engine->heads[list] != 0)) return false;
-    uint64_t slot = offsetof(Engine, heads) + list * sizeof(uint64_t);
-    for (uint64_t at = engine->heads[list]; at != 0; at = word(engine, at + kHeader)) {
+                              : list < 2 * kFirstList && (engine->levels >> (list - kFirstList) & 1) != 0;
+    if (marked != (head(engine, list) != 0)) return false;
+    uint64_t slot = list * sizeof(uint64_t);
+    for (uint64_t at = head(engine, list); at != 0; at = word(engine, at + kHeader)) {
       if (at < engine->first || at >= engine->end || ++entries > tally->ranges) return false;
       const uint64_t value = header(engine, at);
-      const unsigned right = dense ? class_of(size_in(value)) : base::log2_floor(size_in(value));
+      const uint64_t right = dense ? list_of(size_in(value)) : kFirstList + base::log2_floor(size_in(value));
       if ((value & kFree) == 0 || right != list) return false;
       if (dense && word(engine, at + 2 * kHeader) != slot) return false;
       slot = at + kHeader;
     }
   }
-  for (unsigned level = 0; engine->policy == Policy::dense && level < kLevels; ++level) {
+  for (unsigned level = 0; engine->policy == Policy::dense && level <= kLevels; ++level) {
     if ((engine->levels >> level & 1) != (engine->words[level] != 0)) return false;
   }
   return entries == tally->ranges;
@@ -98,7 +98,7 @@ uint64_t settle(Engine* engine, uint64_t at, uint64_t before) {
 void forget_lists(Engine* engine) {
   engine->levels = engine->ranges = engine->used = engine->live = 0;
   for (uint64_t& bits : engine->words) bits = 0;
-  for (unsigned list = 0; list < engine->lists; ++list) engine->heads[list] = 0;
+  for (uint64_t list = kFirstList; list < engine->lists; ++list) head(engine, list) = 0;
 }
 
 void rebuild_dense(Engine* engine) {
