@@ -63,7 +63,7 @@ typedef struct hummock_space_options {
   const char* name;       /* shown by the monitor, cut to 31 bytes; with `shared`: see there. Or NULL */
   size_t initial;         /* bytes of the space, its own records included; rounded up to pages */
   size_t expand;          /* bytes by which it expands by itself when it is short; 0: never */
-  size_t maximum;         /* it never expands beyond; 0: `initial`. At most 1 TiB */
+  size_t maximum;         /* it never expands beyond; 0: `initial`. At most 512 GiB */
   uint32_t reserve;       /* HUMMOCK_SPACE_AT_START or _AT_FIRST */
   uint32_t populate;      /* OFF, TRY, REQUIRE: give every page its memory when it is taken */
   uint32_t lock;          /* OFF, TRY, REQUIRE: keep it in memory (mlock); implies populate */

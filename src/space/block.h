@@ -1,11 +1,11 @@
 // What stands before every block of a space, and inside a free one.
 //
-//   at            at + 8                                          at + size
+//   at - 8        at                                              at + size - 8
 //   | header      | payload (used) …                             | next header
 //   | header      | next | slot | …            | size (footer)   |              (free)
 //
-// `at` is an offset from the engine, 8 more than a multiple of 16, so payloads are aligned to 16 whatever
-// address the space is mapped at. All links are offsets.
+// `at`, the offset of the payload from the engine, is a multiple of 16 and names the block. All links are
+// offsets, so the memory may be mapped at any address.
 #ifndef HUMMOCK_SPACE_BLOCK_H
 #define HUMMOCK_SPACE_BLOCK_H
 
@@ -14,39 +14,46 @@
 
 namespace hummock::space {
 
-// A header: flags 4 | size 38, a multiple of 16 | log2 of the alignment asked for 5 | 0 | seal 16.
+inline constexpr uint64_t kHeader = 8;
+inline constexpr uint64_t kGranule = 16;
+inline constexpr uint64_t kLeastBlock = 32;  // header, two links, footer
+
+// A header: flags 4 | size 36, a multiple of 16 | code of the alignment asked for 4 | seal 20.
 inline constexpr uint64_t kFree = 1;       // also what an absorbed header is left with: a second free shows
 inline constexpr uint64_t kPrevFree = 2;   // the block before is free; its size stands before this header
 inline constexpr uint64_t kMoved = 4;      // no block: the header is `size` bytes before (slots.h)
 inline constexpr uint64_t kFromCache = 8;  // live, and a cache took it from the pool
-inline constexpr unsigned kSizeBits = 42;
+inline constexpr unsigned kSizeBits = 40;
 inline constexpr uint64_t kSizeMask = ((uint64_t{1} << kSizeBits) - 1) & ~uint64_t{15};
-inline constexpr unsigned kSealShift = 48;
+inline constexpr uint64_t kMostBytes = uint64_t{1} << (kSizeBits - 1);  // of a space
+inline constexpr uint64_t kAlignmentMask = uint64_t{15} << kSizeBits;
+inline constexpr unsigned kSealShift = 44;
 
-inline constexpr unsigned kMostAlignment = 30;
-// In the place of the alignment: a block of the space's own records.
-inline constexpr unsigned kOwnRecord = 31;
+// Alignments from 32 to 256 KiB are 1 … 14, larger ones 14. 15: a block of the space's own records.
+inline constexpr unsigned kMostAlignment = 14;
+inline constexpr unsigned kOwnRecord = 15;
 
-inline constexpr uint64_t kHeader = 8;
-inline constexpr uint64_t kGranule = 16;
-inline constexpr uint64_t kLeastBlock = 32;  // header, two links, footer
-inline constexpr uint64_t kMostBytes = uint64_t{1} << (kSizeBits - 1);
-
-// A header at another offset has another seal, so an interior pointer hardly ever finds one.
-inline constexpr uint64_t kSealMix = 0x5A3C'6D98;
+// A header at another offset has another seal, so an interior pointer hardly ever finds one; the lowest
+// four bits are set, so zeros are none either.
 inline uint64_t seal(uint64_t at) {
-  return (at ^ kSealMix) << (kSealShift - 4);
+  return ~at << kSealShift;
 }
-static_assert(kSealMix % 16 == 8, "as every offset of a header: so they leave no bit below the seal");
+inline bool is_sealed(uint64_t header, uint64_t at) {
+  return (header ^ seal(at)) >> kSealShift == 0;
+}
 inline uint64_t size_in(uint64_t header) {
   return header & kSizeMask;
 }
-inline unsigned alignment_in(uint64_t header) {
-  return static_cast<unsigned>(header >> kSizeBits) & 31;
+inline unsigned alignment_code(uint64_t header) {
+  return static_cast<unsigned>(header >> kSizeBits) & 15;
+}
+// What a block of that code is aligned to, whatever was asked for.
+inline size_t alignment_of(unsigned code) {
+  return kGranule << (code == kOwnRecord ? 0 : code);
 }
 inline uint64_t alignment_bits(size_t align) {
-  const unsigned log = static_cast<unsigned>(__builtin_ctzll(align));
-  return static_cast<uint64_t>(log < kMostAlignment ? log : kMostAlignment) << kSizeBits;
+  const unsigned code = static_cast<unsigned>(__builtin_ctzll(align / kGranule));
+  return uint64_t{code < kMostAlignment ? code : kMostAlignment} << kSizeBits;
 }
 
 // The block that holds a request. The caller knows that the sum does not overflow.

@@ -13,14 +13,14 @@ uint64_t resting_mark(uint64_t at) {
   return ~(at * 0xA0761D6478BD642Fu);
 }
 bool is_resting(const Engine* engine, uint64_t at) {
-  return __atomic_load_n(&word(const_cast<Engine*>(engine), at + 2 * kHeader), __ATOMIC_RELAXED) ==
+  return __atomic_load_n(&word(const_cast<Engine*>(engine), at + kHeader), __ATOMIC_RELAXED) ==
          resting_mark(at);
 }
 
 void push(Cache* cache, unsigned bin, uint64_t at) {
   Engine* engine = cache->space->engine;
-  word(engine, at + kHeader) = cache->bins[bin].first;
-  __atomic_store_n(&word(engine, at + 2 * kHeader), resting_mark(at), __ATOMIC_RELAXED);
+  word(engine, at) = cache->bins[bin].first;
+  __atomic_store_n(&word(engine, at + kHeader), resting_mark(at), __ATOMIC_RELAXED);
   cache->bins[bin].first = at;
   ++cache->bins[bin].count;
   put(cache->free_bytes, cache->free_bytes + size_in(header(engine, at)));
@@ -30,9 +30,9 @@ void push(Cache* cache, unsigned bin, uint64_t at) {
 uint64_t pop(Cache* cache, unsigned bin) {
   Engine* engine = cache->space->engine;
   const uint64_t at = cache->bins[bin].first;
-  cache->bins[bin].first = word(engine, at + kHeader);
+  cache->bins[bin].first = word(engine, at);
   --cache->bins[bin].count;
-  __atomic_store_n(&word(engine, at + 2 * kHeader), 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&word(engine, at + kHeader), 0, __ATOMIC_RELAXED);
   put(cache->free_bytes, cache->free_bytes - size_in(header(engine, at)));
   put(cache->free_blocks, cache->free_blocks - 1);
   return at;

@@ -172,6 +172,7 @@ void fill_handle(Space* space, const hummock_space_options_t& o) {
   space->cache_shift = base::log2_floor(step);
   space->cache_largest = o.cache_largest == 0 && largest > kCacheBins * step ? kCacheBins * step : largest;
   space->creator = true;
+  space->owner = this_thread();
   if (o.shared != 0 && o.name != nullptr) copy_text(space->shared_name, sizeof space->shared_name, o.name);
 }
 
@@ -189,7 +190,6 @@ int fill_control(Space* space, const hummock_space_options_t& o, uint64_t initia
   control->expand = o.expand;
   control->pending = bytes != initial ? initial : 0;
   control->bytes = bytes;
-  control->owner = this_thread();
   if (o.name != nullptr) copy_text(control->name, kNameRoom, o.name);
   space->engine = make_engine(control + 1, maximum - sizeof(Control),
                               o.policy == HUMMOCK_SPACE_PROVEN ? Policy::proven : Policy::dense);
@@ -215,7 +215,7 @@ bool make(Space* space, const hummock_space_options_t& o) {
   const uint64_t initial = o.memory != nullptr ? align_down(o.initial, kGranule) : align_up(o.initial, unit);
   const uint64_t maximum = o.maximum <= initial ? initial : align_up(o.maximum, unit);
   if (!map(space, o, maximum)) return false;
-  const uint64_t head = align_up(sizeof(Control) + least_size(maximum), unit);
+  const uint64_t head = align_up(sizeof(Control) + engine_size(maximum), unit);
   if (initial < head || initial - head + unit < kLeastBlock + kGranule) return unmap(space), fail(EINVAL);
   const uint64_t bytes = o.reserve == HUMMOCK_SPACE_AT_FIRST ? head : initial;
   uint32_t has = wished(space);
@@ -323,8 +323,8 @@ bool trim_range(void* context, uint64_t at, uint64_t value) {
   if ((value & kFree) == 0) return true;
   const size_t page = os::page_size();
   const uintptr_t base = reinterpret_cast<uintptr_t>(trimmed->space->engine);
-  const uintptr_t from = align_up(base + at + 3 * kHeader, page);  // header and links stay
-  const uintptr_t to = align_down(base + at + size_in(value) - kHeader, page);
+  const uintptr_t from = align_up(base + at + 2 * kHeader, page);  // header and links stay
+  const uintptr_t to = align_down(base + at + size_in(value) - 2 * kHeader, page);
   if (from < to && os::arena_purge(reinterpret_cast<void*>(from), to - from)) trimmed->bytes += to - from;
   return true;
 }

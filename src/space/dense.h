@@ -6,11 +6,11 @@
 
 namespace hummock::space {
 
-inline constexpr uint64_t kNext = 8;   // in a free range, from its header: the next of its class
-inline constexpr uint64_t kSlot = 16;  // and where the link stands that leads to this one
+inline constexpr uint64_t kNext = 0;  // in a free range: the next of its class
+inline constexpr uint64_t kSlot = 8;  // and where the link stands that leads to this one
 
 // Of a block's header, what a change of size leaves as it is.
-inline constexpr uint64_t kKept = kPrevFree | uint64_t{31} << kSizeBits;
+inline constexpr uint64_t kKept = kPrevFree | kAlignmentMask;
 
 inline void mark(Engine* engine, uint64_t list) {
   engine->words[list >> 6] |= uint64_t{1} << (list & 63);
@@ -33,9 +33,9 @@ __attribute__((always_inline)) inline void link(Engine* engine, uint64_t at, uin
   const uint64_t list = list_of(size);
   const uint64_t next = head(engine, list);
   word(engine, at + kNext) = next;
-  __atomic_signal_fence(__ATOMIC_RELEASE);  // two stores are shorter than what joins them into one
+  __atomic_signal_fence(__ATOMIC_RELEASE);  // two stores are shorter than what would join them into one
   word(engine, at + kSlot) = list * sizeof(uint64_t);
-  word(engine, at + size - kHeader) = size;
+  word(engine, at + size - 2 * kHeader) = size;
   head(engine, list) = at;
   if (next != 0) {
     word(engine, next + kSlot) = at + kNext;
@@ -115,29 +115,28 @@ __attribute__((always_inline)) inline uint64_t take_from(Engine* engine, uint64_
   return at;
 }
 
-__attribute__((always_inline)) inline void give_dense(Engine* engine, uint64_t at) {
-  const uint64_t mine = header(engine, at);
+// `mine` is the block's header.
+__attribute__((always_inline)) inline void give_dense(Engine* engine, uint64_t at, uint64_t mine) {
   uint64_t size = size_in(mine);
   count_given(engine, size);
-  uint64_t ranges = engine->ranges + 1;
   const uint64_t next = at + size;
   const uint64_t behind = header(engine, next);
   if ((behind & kFree) != 0) {
     unlink(engine, next);
     size += size_in(behind);
-    --ranges;
   } else {
+    ++engine->ranges;
     set_header(engine, next, behind | kPrevFree);
   }
   if ((mine & kPrevFree) != 0) {
     set_header(engine, at, mine | kFree);
-    const uint64_t before = word(engine, at - kHeader);
+    const uint64_t before = word(engine, at - 2 * kHeader);
     at -= before;
     size += before;
     unlink(engine, at);
-    --ranges;
+    --engine->ranges;
   }
-  engine->ranges = ranges;
+  asm("" : "+r"(at));  // else addresses are made for both ways here, and kept in registers
   make_free(engine, at, size);
 }
 

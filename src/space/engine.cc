@@ -13,7 +13,7 @@ using base::align_up;
 
 // Where the payload is aligned and what is before it is nothing, or long enough to be free.
 uint64_t aligned_start(const Engine* engine, uint64_t at, size_t align) {
-  const uintptr_t base = reinterpret_cast<uintptr_t>(engine) + kHeader;
+  const uintptr_t base = reinterpret_cast<uintptr_t>(engine);
   uint64_t start = align_up(base + at, align) - base;
   if (start != at && start - at < kLeastBlock) start += align;
   return start;
@@ -27,47 +27,39 @@ bool fits_aligned(const Engine* engine, uint64_t at, uint64_t size, size_t align
 
 uint64_t engine_size(uint64_t maximum) {
   const uint64_t lists = (base::log2_floor(maximum | (uint64_t{1} << kFirstLog)) - kFirstLog + 2) * 64;
-  return align_up(offsetof(Engine, heads) + lists * sizeof(uint64_t), kGranule) + kHeader;
-}
-
-uint64_t least_size(uint64_t maximum) {
-  return engine_size(maximum) + kHeader;
+  return offsetof(Engine, heads) + lists * sizeof(uint64_t) + kGranule;
 }
 
 Engine* make_engine(void* place, uint64_t maximum, Policy policy) {
   const uint64_t first = engine_size(maximum);
   memset(place, 0, first);
   Engine* engine = static_cast<Engine*>(place);
-  engine->lists = static_cast<uint32_t>((first - kHeader) / sizeof(uint64_t));
+  engine->lists = static_cast<uint32_t>((first - kGranule) / sizeof(uint64_t));
   engine->policy = policy;
   engine->first = engine->end = engine->frontier = engine->frontier_peak = first;
   set_header(engine, first, seal(first));
   return engine;
 }
 
-void extend(Engine* engine, uint64_t bytes) {
+void extend(Engine* engine, uint64_t end) {
   const uint64_t old = engine->end;
-  const uint64_t end = bytes - kHeader;
   const uint64_t size = end - old;
   if (size < kLeastBlock) return;
   set_header(engine, end, seal(end));
   if (engine->policy == Policy::proven) return extend_slots(engine, end);
   set_header(engine, old, seal(old) | size | (header(engine, old) & kPrevFree));
   engine->end = end;
-  count_taken(engine, size);
-  --engine->allocations;
-  const uint64_t peak = engine->peak;
+  engine->used += size;  // as if it were a block, to be freed
+  ++engine->live;
   give(engine, old);
-  engine->peak = peak > engine->used + size ? peak : engine->used;
 }
 
-uint64_t cut(Engine* engine, uint64_t bytes) {
-  if (bytes < engine->first + kHeader) bytes = engine->first + kHeader;
-  uint64_t end = bytes - kHeader;
-  if (end >= engine->end) return engine->end + kHeader;
+uint64_t cut(Engine* engine, uint64_t end) {
+  if (end < engine->first) end = engine->first;
+  if (end >= engine->end) return engine->end;
   if (engine->policy == Policy::proven) return cut_slots(engine, end);
-  if ((header(engine, engine->end) & kPrevFree) == 0) return engine->end + kHeader;
-  const uint64_t start = engine->end - word(engine, engine->end - kHeader);
+  if ((header(engine, engine->end) & kPrevFree) == 0) return engine->end;
+  const uint64_t start = engine->end - word(engine, engine->end - 2 * kHeader);
   if (end < start + kLeastBlock) end = start;
   unlink(engine, start);
   if (end == start) {
@@ -78,7 +70,7 @@ uint64_t cut(Engine* engine, uint64_t bytes) {
     make_free(engine, start, end - start);
   }
   engine->end = end;
-  return end + kHeader;
+  return end;
 }
 
 uint64_t take(Engine* engine, uint64_t size) {
@@ -90,7 +82,7 @@ uint64_t take(Engine* engine, uint64_t size) {
 }
 
 void give(Engine* engine, uint64_t at) {
-  engine->policy == Policy::proven ? give_slot(engine, at) : give_dense(engine, at);
+  engine->policy == Policy::proven ? give_slot(engine, at) : give_dense(engine, at, header(engine, at));
 }
 
 // The list whose first range is sure to hold the block, or happens to.

@@ -19,6 +19,7 @@ namespace hummock::space {
 
 inline constexpr unsigned kFirstLog = 10;  // below 2^10 there is one class every 16 bytes
 inline constexpr unsigned kLevels = kSizeBits - kFirstLog + 1;
+static_assert(kLevels < 64);
 
 enum class Policy : uint32_t { dense = 1, proven = 2 };
 
@@ -43,22 +44,20 @@ struct Engine {
   uint64_t largest_refused;  // bytes of block
   Policy policy;
   uint32_t lists;  // the number behind that of the last list
-  uint64_t reserved[16];
+  uint64_t reserved[18];
   uint64_t words[kLevels + 1];  // bit b of words[l]: list 64 l + b is not empty; the first has none
   uint64_t heads[];             // the first free range of each list, or 0
 };
 static_assert(offsetof(Engine, heads) == kFirstList * sizeof(uint64_t));
 
-// Bytes an engine for a space of at most `maximum` bytes takes before its first block.
+// Where the first block of a space of at most `maximum` bytes begins; a space has at least so many bytes.
 uint64_t engine_size(uint64_t maximum);
-// Bytes of the smallest space that can hold a block.
-uint64_t least_size(uint64_t maximum);
 
 // Makes an engine at `place` (aligned to 64), which will never be of more than `maximum` bytes, and has
-// no memory yet but for itself and the last header: least_size() bytes must be there.
+// no memory for blocks yet: engine_size() bytes must be there.
 Engine* make_engine(void* place, uint64_t maximum, Policy policy);
 
-// The space is `bytes` long from now on, a multiple of 16: longer …
+// The engine and its blocks are `bytes` long from now on, a multiple of 16: longer …
 void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.
 uint64_t cut(Engine* engine, uint64_t bytes);
@@ -83,7 +82,7 @@ uint64_t largest_free(const Engine* engine);
 // headers are broken: nothing is changed then.
 bool rebuild(Engine* engine);
 
-// Calls visit(context, header offset, header) for every block and free range in order of address, while
+// Calls visit(context, at, header) for every block and free range in order of address, while
 // it returns true. False when headers, links, bits or figures contradict each other. Walks.
 bool walk(const Engine* engine, bool (*visit)(void*, uint64_t, uint64_t), void* context);
 bool is_sound(const Engine* engine);
@@ -100,14 +99,15 @@ inline uint64_t word(const Engine* engine, uint64_t at) {
 // A live block's header is read by its freer while, under the lock, its neighbour's freer changes
 // kPrevFree in it; seal and size stay. Relaxed: nothing else is ordered by it.
 inline uint64_t header(const Engine* engine, uint64_t at) {
-  return __atomic_load_n(reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(engine) + at),
-                         __ATOMIC_RELAXED);
+  return __atomic_load_n(
+      reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(engine) + at - kHeader),
+      __ATOMIC_RELAXED);
 }
 // What was stored before must be there when the header is, for whoever finds the headers of a process
 // that died: the compiler keeps the order, and a dead process's stores are all done.
 inline void set_header(Engine* engine, uint64_t at, uint64_t value) {
   __atomic_signal_fence(__ATOMIC_RELEASE);
-  __atomic_store_n(&word(engine, at), value, __ATOMIC_RELAXED);
+  __atomic_store_n(&word(engine, at - kHeader), value, __ATOMIC_RELAXED);
   __atomic_signal_fence(__ATOMIC_ACQUIRE);
 }
 
@@ -125,11 +125,11 @@ inline uint64_t head(const Engine* engine, uint64_t list) {
 }
 
 inline void* payload(Engine* engine, uint64_t at) {
-  return reinterpret_cast<char*>(engine) + at + kHeader;
+  return reinterpret_cast<char*>(engine) + at;
 }
 // Any address: of what is not in the space, the offset is not below `end`.
 inline uint64_t offset_of(const Engine* engine, const void* p) {
-  return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(engine) - kHeader;
+  return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(engine);
 }
 
 // The list of free ranges of a size.

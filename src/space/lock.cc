@@ -43,7 +43,7 @@ bool recover(Space* space) {
     errno = ENOTRECOVERABLE;
     return false;
   }
-  control->bytes = space->engine->end + kHeader + sizeof(Control);
+  control->bytes = space->engine->end + sizeof(Control);
   ++control->recoveries;
   pthread_mutex_consistent(&control->mutex);
   return true;

@@ -9,7 +9,7 @@ uint64_t take_aligned_slot(Engine* engine, uint64_t size, size_t align) {
   const uint64_t at = take_slot(engine, size + align);
   if (at == 0) return 0;
   set_header(engine, at, header(engine, at) | alignment_bits(align));
-  const uintptr_t base = reinterpret_cast<uintptr_t>(engine) + kHeader;
+  const uintptr_t base = reinterpret_cast<uintptr_t>(engine);
   const uint64_t start = base::align_up(base + at, align) - base;
   if (start != at) set_header(engine, start, seal(start) | (start - at) | kMoved);
   return start;
@@ -25,7 +25,7 @@ uint64_t cut_slots(Engine* engine, uint64_t end) {
   set_header(engine, end, seal(end));
   engine->end = end;
   set_frontier(engine, engine->frontier);
-  return end + kHeader;
+  return end;
 }
 
 uint64_t largest_slot(const Engine* engine) {
@@ -50,7 +50,7 @@ uint64_t required_size(uint64_t max_live, uint64_t largest, uint64_t smallest) {
   uint64_t total = slots;
   for (uint64_t before = 0; before != total;) {  // what the engine itself takes grows with the space
     before = total;
-    total = slots + least_size(total);
+    total = slots + engine_size(total);
   }
   return total;
 }

@@ -26,7 +26,7 @@ inline void set_frontier(Engine* engine, uint64_t at) {
 
 inline uint64_t pop_slot(Engine* engine, unsigned order) {
   const uint64_t at = engine->heads[order];
-  const uint64_t next = word(engine, at + kHeader);
+  const uint64_t next = word(engine, at);
   engine->heads[order] = next;
   if (next == 0) engine->levels &= ~(uint64_t{1} << order);
   --engine->ranges;
@@ -57,7 +57,7 @@ __attribute__((always_inline)) inline uint64_t take_slot(Engine* engine, uint64_
 
 inline void put_slot(Engine* engine, uint64_t at, uint64_t slot) {
   const unsigned order = 63u ^ static_cast<unsigned>(__builtin_clzll(slot));
-  word(engine, at + kHeader) = engine->heads[order];
+  word(engine, at) = engine->heads[order];
   engine->heads[order] = at;
   engine->levels |= uint64_t{1} << order;
   ++engine->ranges;

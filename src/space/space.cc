@@ -68,7 +68,7 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
     line << "not in the space";
   } else if (at % kGranule != engine->first % kGranule) {
     line << "not aligned as a block of the space is";
-  } else if (header(engine, at) >> kSealShift != seal(at) >> kSealShift) {
+  } else if (!is_sealed(header(engine, at), at)) {
     line << "no block begins there, or what stands before it was overwritten,";
   } else {
     line << "double free: the block is free already";
@@ -90,9 +90,9 @@ constexpr uint64_t kNotYet = 1;  // the link is being written
 void release_remote(Space* space, void* p) {
   Engine* engine = space->engine;
   const uint64_t at = live_block(space, "free", p);
-  if (word(engine, at + 2 * kHeader) == remote_mark(at)) bad_block(space, "free", p);
-  word(engine, at + 2 * kHeader) = remote_mark(at);
-  uint64_t* link = &word(engine, at + kHeader);
+  if (word(engine, at + kHeader) == remote_mark(at)) bad_block(space, "free", p);
+  word(engine, at + kHeader) = remote_mark(at);
+  uint64_t* link = &word(engine, at);
   __atomic_store_n(link, kNotYet, __ATOMIC_RELAXED);
   // Release: the owner's acquire in drain() sees the block's last use and kNotYet. Acquire is not needed:
   // what was there before is only linked to.
@@ -109,7 +109,7 @@ __attribute__((noinline)) void drain(Space* space, unsigned most) {
   for (unsigned i = 0; i < most; ++i) {
     if (at == 0) at = __atomic_exchange_n(&control->remote, 0, __ATOMIC_ACQUIRE);
     if (at == 0) break;
-    const uint64_t next = __atomic_load_n(&word(engine, at + kHeader), __ATOMIC_ACQUIRE);
+    const uint64_t next = __atomic_load_n(&word(engine, at), __ATOMIC_ACQUIRE);
     if (next == kNotYet) break;
     give(engine, at);
     at = next;
@@ -163,8 +163,9 @@ void* malloc_in(Space* space, size_t request) {
 
 template <Threads kThreads, Policy kPolicy>
 __attribute__((always_inline)) inline void free_inside(Space* space, void* p) {
-  const uint64_t at = live_block(space, "free", p);
-  kPolicy == Policy::dense ? give_dense(space->engine, at) : give_slot(space->engine, at);
+  uint64_t value;
+  const uint64_t at = find_block<kPolicy == Policy::proven>(space, "free", p, &value);
+  kPolicy == Policy::dense ? give_dense(space->engine, at, value) : give_slot(space->engine, at);
   leave_as<kThreads>(space);
 }
 
@@ -177,9 +178,9 @@ __attribute__((noinline)) void free_late(Space* space, void* p) {
 
 template <Threads kThreads, Policy kPolicy>
 void free_in(Space* space, void* p) {
-  if (p == nullptr || __builtin_expect(!enter_at_once<kThreads>(space), false)) {
-    return free_late<kThreads, kPolicy>(space, p);
-  }
+  // What others freed can wait for the owner's next malloc.
+  const bool inside = kThreads == Threads::owner ? is_owner(space) : enter_at_once<kThreads>(space);
+  if (p == nullptr || __builtin_expect(!inside, false)) return free_late<kThreads, kPolicy>(space, p);
   free_inside<kThreads, kPolicy>(space, p);
 }
 
@@ -253,7 +254,7 @@ void* reallocate(Space* space, void* p, size_t request) {
   const uint64_t at = live_block(space, "realloc", p);
   const uint64_t before = offset_of(engine, p) - at;
   const size_t room = size_in(header(engine, at)) - kHeader - before;
-  const unsigned align = alignment_in(header(engine, at));
+  const size_t align = alignment_of(alignment_code(header(engine, at)));
   if (request < kMostSpace) {
     if (!enter(space)) return nullptr;
     const bool is_cached = space->cache_blocks != 0;
@@ -265,7 +266,7 @@ void* reallocate(Space* space, void* p, size_t request) {
       return p;
     }
   }
-  void* fresh = allocate(space, request, size_t{1} << align, space->zero);
+  void* fresh = allocate(space, request, align, space->zero);
   if (fresh == nullptr) return nullptr;
   memcpy(fresh, p, room < request ? room : request);
   release(space, p);
@@ -279,7 +280,7 @@ bool contains(const Space* space, const void* p) {
 
 int own(Space* space) {
   if (space->threads != Threads::owner) return EINVAL;
-  __atomic_store_n(&space->control->owner, this_thread(), __ATOMIC_RELAXED);
+  __atomic_store_n(&space->owner, this_thread(), __ATOMIC_RELAXED);
   return 0;
 }
 

@@ -20,7 +20,7 @@ inline constexpr uint64_t kMagic = 0x4543415053'4d5548;  // "HUMSPACE"
 inline constexpr uint32_t kVersion = 1;
 inline constexpr unsigned kMostCaches = 64;
 inline constexpr size_t kNameRoom = 32;
-inline constexpr uint64_t kMostSpace = uint64_t{1} << 40;
+inline constexpr uint64_t kMostSpace = kMostBytes;
 
 // At the beginning of the space's memory; the engine stands behind it. In shared memory, so no pointers
 // but those that only their own process follows. "guarded": written by who has entered.
@@ -48,7 +48,6 @@ struct Control {
 
   alignas(64) uint32_t next_ticket;  // spin: FIFO. Atomic
   uint32_t serving;                  // pairs: release by who leaves, acquire by who enters
-  uintptr_t owner;                   // owner: the thread's pointer
   uint64_t taken;                    // owner: remote frees not yet given back; the owner's
   pthread_mutex_t mutex;             // inherit
   alignas(64) uint64_t remote;       // owner: blocks freed by others, the last first. Atomic
@@ -60,8 +59,9 @@ struct Cache;
 struct Space {
   void* (*malloc)(Space* space, size_t request);  // as the space's modes need: see set_calls()
   void (*free)(Space* space, void* p);
+  Engine* engine;   // stands behind the control
+  uintptr_t owner;  // owner mode: the thread's pointer. Atomic
   Control* control;
-  Engine* engine;
   Threads threads;
   bool zero;
   bool callers_memory;
@@ -88,13 +88,17 @@ inline const Space* of(const hummock_space_t* handle) {
   return reinterpret_cast<const Space*>(handle);
 }
 
+inline Control* control_of(Engine* engine) {
+  return reinterpret_cast<Control*>(engine) - 1;
+}
+
 // ---- Entering -----------------------------------------------------------------------------------
 
 inline uintptr_t this_thread() {
   return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
 }
 inline bool is_owner(const Space* space) {
-  return __atomic_load_n(&space->control->owner, __ATOMIC_RELAXED) == this_thread();
+  return __atomic_load_n(&space->owner, __ATOMIC_RELAXED) == this_thread();
 }
 
 // Blocks that others freed, at most so many an owner's call takes back.
@@ -129,7 +133,7 @@ inline bool enter_as(Space* space) {
 // that malloc and free need not save registers.
 template <Threads kThreads>
 inline bool enter_at_once(Space* space) {
-  Control* control = space->control;
+  Control* control = control_of(space->engine);  // one load less than by the handle
   if constexpr (kThreads == Threads::owner) {
     return is_owner(space) && !has_remote(control);
   } else if constexpr (kThreads == Threads::spin) {
@@ -190,20 +194,28 @@ bool grow(Space* space, uint64_t bytes, uint64_t least);
 void set_calls(Space* space);
 [[noreturn]] void bad_block(const Space* space, const char* call, const void* p);
 
-// The header of the live block whose payload is p, or a line that names `call` and says what p is, abort.
-inline uint64_t live_block(const Space* space, const char* call, const void* p) {
-  constexpr uint64_t kWrong = ~uint64_t{0} << (kSealShift - 1) | kFree | kMoved;
+// The live block whose payload is p, or a line that names `call` and says what p is, abort. Only blocks of
+// a proven space may be payloads inside a slot.
+template <bool kInside>
+inline uint64_t find_block(const Space* space, const char* call, const void* p, uint64_t* found) {
+  constexpr uint64_t kWrong = ~uint64_t{0} << kSealShift | kFree | kMoved;
   const Engine* engine = space->engine;
   uint64_t at = offset_of(engine, p);
-  if (__builtin_expect(at >= engine->end || (at & 7) != 0, false)) bad_block(space, call, p);
-  uint64_t value = header(engine, at) ^ seal(at);
-  if (__builtin_expect((value & kWrong) != 0, false)) {
-    if ((value & kWrong) != kMoved) bad_block(space, call, p);
-    at -= size_in(value);
-    value = header(engine, at) ^ seal(at);
-    if ((value & kWrong) != 0) bad_block(space, call, p);
-  }
+  if (__builtin_expect(at >= engine->end, false)) bad_block(space, call, p);
+  // Of a misaligned `at` the lowest bits are above the seal's: it cannot fit.
+  *found = header(engine, at);
+  uint64_t value = *found ^ seal(at);
+  if (__builtin_expect((value & kWrong) == 0, true)) return at;
+  if (!kInside || (value & kWrong) != kMoved) bad_block(space, call, p);
+  at -= size_in(value);
+  *found = header(engine, at);
+  value = *found ^ seal(at);
+  if ((value & kWrong) != 0) bad_block(space, call, p);
   return at;
+}
+inline uint64_t live_block(const Space* space, const char* call, const void* p) {
+  uint64_t value;
+  return find_block<true>(space, call, p, &value);
 }
 
 // Past any cache. Not for blocks of a cache.

@@ -23,7 +23,7 @@ void collect(Space* space, hummock_space_stats_t* out) {
   const uint64_t own = figure(control->own);
   sum_caches(space, out);
   out->bytes = figure(control->bytes);
-  out->overhead = sizeof(Control) + engine->first + kHeader + own;
+  out->overhead = sizeof(Control) + engine->first + own;
   out->pool_free = figure(engine->end) - engine->first - used;
   out->cache_used = cached - out->cache_free;
   out->pool_used = used - own - cached;
@@ -58,7 +58,7 @@ struct Visitor {
 
 bool pass_on(void* context, uint64_t at, uint64_t value) {
   const Visitor* visitor = static_cast<Visitor*>(context);
-  if (alignment_in(value) == kOwnRecord && (value & kFree) == 0) return true;
+  if (alignment_code(value) == kOwnRecord && (value & kFree) == 0) return true;
   return visitor->visit(visitor->context, payload(visitor->space->engine, at), size_in(value) - kHeader,
                         (value & kFree) == 0) != 0;
 }

@@ -8,7 +8,7 @@ namespace {
 // Is there a header at `at` that a walk may follow?
 bool leads_on(const Engine* engine, uint64_t at, uint64_t value) {
   const uint64_t size = size_in(value);
-  if (value >> kSealShift != seal(at) >> kSealShift) return false;
+  if (!is_sealed(value, at)) return false;
   return at == engine->end ? size == 0 : size >= kGranule && size <= engine->end - at;
 }
 
@@ -30,13 +30,13 @@ bool counted_in_lists(const Engine* engine, Tally* tally) {
                               : list < 2 * kFirstList && (engine->levels >> (list - kFirstList) & 1) != 0;
     if (marked != (head(engine, list) != 0)) return false;
     uint64_t slot = list * sizeof(uint64_t);
-    for (uint64_t at = head(engine, list); at != 0; at = word(engine, at + kHeader)) {
+    for (uint64_t at = head(engine, list); at != 0; at = word(engine, at)) {
       if (at < engine->first || at >= engine->end || ++entries > tally->ranges) return false;
       const uint64_t value = header(engine, at);
       const uint64_t right = dense ? list_of(size_in(value)) : kFirstList + base::log2_floor(size_in(value));
       if ((value & kFree) == 0 || right != list) return false;
-      if (dense && word(engine, at + 2 * kHeader) != slot) return false;
-      slot = at + kHeader;
+      if (dense && word(engine, at + kHeader) != slot) return false;
+      slot = at;
     }
   }
   for (unsigned level = 0; engine->policy == Policy::dense && level <= kLevels; ++level) {
@@ -63,7 +63,7 @@ bool walk(const Engine* engine, bool (*visit)(void*, uint64_t, uint64_t), void* 
       ++tally.live;
     } else if (!is_frontier(engine, at)) {
       ++tally.ranges;
-      if (dense && (before_is_free || word(engine, at + size - kHeader) != size)) return false;
+      if (dense && (before_is_free || word(engine, at + size - 2 * kHeader) != size)) return false;
     }
     if (visit != nullptr && !visit(context, at, value)) return true;
     before_is_free = is_free;
@@ -135,7 +135,7 @@ bool rebuild(Engine* engine) {
   for (uint64_t size = 1; size != 0; at += size) {
     const uint64_t value = header(engine, at);
     size = size_in(value);
-    if (value >> kSealShift != seal(at) >> kSealShift) return false;
+    if (!is_sealed(value, at)) return false;
     if (size != 0 && (size < kGranule || size > kMostBytes - at)) return false;
   }
   engine->end = at;
