@@ -250,14 +250,11 @@ void destroy(Space* space) {
   forget_handle(space);
 }
 
-bool grow(Space* space, uint64_t bytes, uint64_t least) {
+bool grow(Space* space, uint64_t bytes) {
   Control* control = space->control;
-  const size_t unit = space->unit;
   const uint64_t left = control->maximum - control->bytes;
-  if (bytes < least) bytes = least;
-  bytes = bytes < kMostSpace ? align_up(bytes, unit) : bytes;
-  if (bytes > left && least <= left) bytes = left;
   if (bytes == 0 || bytes > left) return fail(ENOMEM);
+  bytes = align_up(bytes, space->unit);
   const uint64_t to = control->bytes + bytes;
   uint32_t has = control->achieved;
   if (!secure(space, control->bytes, to, &has)) {
@@ -280,11 +277,11 @@ int expand(Space* space, size_t bytes) {
   int error = 0;
   // What AT_FIRST left out comes first.
   if (control->pending != 0) {
-    error = grow(space, control->pending - control->bytes, 0) ? 0 : errno;
+    error = grow(space, control->pending - control->bytes) ? 0 : errno;
     if (error == 0) control->pending = 0;
   }
   const bool fits = bytes <= control->maximum - control->bytes;
-  if (error == 0 && bytes != 0) error = fits && grow(space, bytes, bytes) ? 0 : (fits ? errno : ENOMEM);
+  if (error == 0 && bytes != 0) error = fits && grow(space, bytes) ? 0 : (fits ? errno : ENOMEM);
   leave(space);
   errno = saved;
   return error;
@@ -299,11 +296,11 @@ size_t shrink(Space* space, size_t bytes) {
   const uint64_t wish = align_down(bytes < most ? bytes : most, unit);
   const uint64_t before = control->bytes;
   // The engine ends where its last block lets it; the space, at the page behind.
-  uint64_t to = cut(space->engine, before - wish - sizeof(Control)) + sizeof(Control);
-  if (to % unit != 0) {
-    to = align_up(to, unit);
-    extend(space->engine, to - sizeof(Control));
-  }
+  const uint64_t end = cut(space->engine, before - wish - sizeof(Control)) + sizeof(Control);
+  uint64_t to = align_up(end, unit);
+  if (to != end && to - end < kLeastBlock) to += unit;
+  if (to > before) to = before;
+  if (to != end) extend(space->engine, to - sizeof(Control));
   const uint64_t gone = before - to;
   control->bytes = to;
   if (gone != 0 && space->descriptor < 0) os::arena_decommit(at_byte(space, to), gone);

@@ -44,7 +44,6 @@ Engine* make_engine(void* place, uint64_t maximum, Policy policy) {
 void extend(Engine* engine, uint64_t end) {
   const uint64_t old = engine->end;
   const uint64_t size = end - old;
-  if (size < kLeastBlock) return;
   set_header(engine, end, seal(end));
   if (engine->policy == Policy::proven) return extend_slots(engine, end);
   set_header(engine, old, seal(old) | size | (header(engine, old) & kPrevFree));

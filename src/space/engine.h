@@ -57,7 +57,7 @@ uint64_t engine_size(uint64_t maximum);
 // no memory for blocks yet: engine_size() bytes must be there.
 Engine* make_engine(void* place, uint64_t maximum, Policy policy);
 
-// The engine and its blocks are `bytes` long from now on, a multiple of 16: longer …
+// The engine and its blocks are `bytes` long from now on, a multiple of 16: longer by 32 or more …
 void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.
 uint64_t cut(Engine* engine, uint64_t bytes);

@@ -34,12 +34,16 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
   }
   if (size >= kMostSpace || align >= kMostSpace) return 0;
   if (control->pending != 0) {
-    if (!grow(space, control->pending - control->bytes, 0)) return 0;
+    if (!grow(space, control->pending - control->bytes)) return 0;
     control->pending = 0;
     if (const uint64_t at = take_any(space, size, align)) return at;
   }
-  const uint64_t least = 2 * size + 2 * align;  // proven: a slot is less than twice as large
-  return control->expand != 0 && grow(space, control->expand, least) ? take_any(space, size, align) : 0;
+  if (control->expand == 0) return 0;
+  // A slot may be nearly twice as large as its block.
+  const uint64_t least = (size + align + kLeastBlock) * (space->engine->policy == Policy::proven ? 2 : 1);
+  const uint64_t bytes = least > control->expand ? least : control->expand;
+  const uint64_t left = control->maximum - control->bytes;
+  return grow(space, bytes < left ? bytes : left) ? take_any(space, size, align) : 0;
 }
 
 // The pool has refused.

@@ -187,8 +187,8 @@ Space* internal();
 
 // ---- Among the files of this folder --------------------------------------------------------------
 
-// The space becomes `bytes` longer, at least by `least`; entered. False with errno.
-bool grow(Space* space, uint64_t bytes, uint64_t least);
+// The space becomes `bytes` longer, rounded up to its unit; entered. False with errno.
+bool grow(Space* space, uint64_t bytes);
 
 // Chooses the handle's malloc and free.
 void set_calls(Space* space);
