@@ -138,7 +138,8 @@ bool resize(Engine* engine, uint64_t at, uint64_t size) {
 
 void put_range(Engine* engine, uint64_t at) {
   if (engine->policy == Policy::proven) return put_slot(engine, at, size_in(header(engine, at)));
-  link(engine, at, size_in(header(engine, at)));
+  ++engine->ranges;
+  make_free(engine, at, size_in(header(engine, at)));
 }
 
 uint64_t largest_free(const Engine* engine) {

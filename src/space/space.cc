@@ -184,7 +184,11 @@ template <Threads kThreads, Policy kPolicy>
 void free_in(Space* space, void* p) {
   // What others freed can wait for the owner's next malloc.
   const bool inside = kThreads == Threads::owner ? is_owner(space) : enter_at_once<kThreads>(space);
-  if (p == nullptr || __builtin_expect(!inside, false)) return free_late<kThreads, kPolicy>(space, p);
+  if (__builtin_expect(!inside, false)) return free_late<kThreads, kPolicy>(space, p);
+  if (__builtin_expect(offset_of(space->engine, p) >= space->engine->end, false)) {  // null, most often
+    leave_as<kThreads>(space);
+    return free_late<kThreads, kPolicy>(space, p);
+  }
   free_inside<kThreads, kPolicy>(space, p);
 }
 
