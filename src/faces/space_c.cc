@@ -147,5 +147,6 @@ size_t hummock_space_root(const hummock_space_t* space) noexcept {
 }
 
 hummock_space_t* hummock_space_of_process(int which) noexcept {
-  return which == HUMMOCK_SPACE_INTERNAL ? handle(space::internal()) : nullptr;
+  if (which == HUMMOCK_SPACE_INTERNAL) return handle(space::internal());
+  return which == HUMMOCK_SPACE_EXTERNAL ? handle(space::external()) : nullptr;
 }

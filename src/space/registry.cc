@@ -13,8 +13,10 @@ constexpr size_t kInternalMost = 64 << 20;
 os::Lock registry_lock;
 Space internal_handle;  // guarded by registry_lock until made
 bool internal_made;     // guarded by registry_lock
-Space* first;           // guarded by registry_lock
-bool fork_is_handled;   // guarded by registry_lock
+Space external_handle;
+bool external_made;    // atomic: release after the handle is made
+Space* first;          // guarded by registry_lock
+bool fork_is_handled;  // guarded by registry_lock
 
 void set_first(Space* space) {
   first = space;
@@ -88,23 +90,44 @@ bool make_internal() {
 
 }  // namespace
 
+Space* external() {
+  return __atomic_load_n(&external_made, __ATOMIC_ACQUIRE) ? &external_handle : nullptr;
+}
+
+bool make_external(const hummock_space_options_t& options) {
+  {
+    os::LockGuard guard(registry_lock);
+    if (!internal_made && !make_internal()) return false;
+  }
+  if (!make(&external_handle, options)) return false;
+  add_handle(&external_handle);
+  __atomic_store_n(&external_made, true, __ATOMIC_RELEASE);
+  return true;
+}
+
+void handle_forks() {
+  {
+    os::LockGuard guard(registry_lock);
+    if (fork_is_handled) return;
+    fork_is_handled = true;
+  }
+  // Outside the lock: registering may allocate.
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 Space* internal() {
   os::LockGuard guard(registry_lock);
   return internal_made ? &internal_handle : nullptr;
 }
 
 Space* new_handle() {
-  bool register_fork = false;
   void* place = nullptr;
   {
     os::LockGuard guard(registry_lock);
     if (!internal_made && !make_internal()) return nullptr;
     place = allocate(&internal_handle, sizeof(Space), alignof(Space), false);
-    register_fork = !fork_is_handled;
-    fork_is_handled = true;
   }
-  // Outside the lock: registering may allocate.
-  if (register_fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  handle_forks();
   return place == nullptr ? nullptr : static_cast<Space*>(memset(place, 0, sizeof(Space)));
 }
 

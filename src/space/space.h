@@ -185,6 +185,12 @@ Space* attach(int descriptor);
 Space* open(const char* name);
 Space* internal();
 
+// The space that serves the process's malloc, or null. Calls no malloc; handle_forks(), which may, is to
+// be called after it.
+bool make_external(const hummock_space_options_t& options);
+Space* external();
+void handle_forks();
+
 // ---- Among the files of this folder --------------------------------------------------------------
 
 // The space becomes `bytes` longer, rounded up to its unit; entered. False with errno.
