@@ -27,7 +27,7 @@ bool fits_aligned(const Engine* engine, uint64_t at, uint64_t size, size_t align
 
 uint64_t engine_size(uint64_t maximum) {
   const uint64_t lists = (base::log2_floor(maximum | (uint64_t{1} << kFirstLog)) - kFirstLog + 2) * 64;
-  return offsetof(Engine, heads) + lists * sizeof(uint64_t) + kGranule;
+  return sizeof(Engine) + lists * sizeof(uint64_t) + kGranule;
 }
 
 Engine* make_engine(void* place, uint64_t maximum, Policy policy) {

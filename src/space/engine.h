@@ -46,9 +46,9 @@ struct Engine {
   uint32_t lists;  // the number behind that of the last list
   uint64_t reserved[18];
   uint64_t words[kLevels + 1];  // bit b of words[l]: list 64 l + b is not empty; the first has none
-  uint64_t heads[];             // the first free range of each list, or 0
 };
-static_assert(offsetof(Engine, heads) == kFirstList * sizeof(uint64_t));
+// The heads of the lists follow: the first free range of each, or 0.
+static_assert(sizeof(Engine) == kFirstList * sizeof(uint64_t));
 
 // Where the first block of a space of at most `maximum` bytes begins; a space has at least so many bytes.
 uint64_t engine_size(uint64_t maximum);

@@ -84,6 +84,7 @@ bool make_internal() {
   options.maximum = kInternalMost;
   options.threads = HUMMOCK_SPACE_SPIN;
   if (!make(&internal_handle, options)) return false;
+  internal_handle.control->internal = 1;
   internal_made = true;
   return true;
 }

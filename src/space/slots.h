@@ -25,9 +25,9 @@ inline void set_frontier(Engine* engine, uint64_t at) {
 }
 
 inline uint64_t pop_slot(Engine* engine, unsigned order) {
-  const uint64_t at = engine->heads[order];
+  const uint64_t at = head(engine, kFirstList + order);
   const uint64_t next = word(engine, at);
-  engine->heads[order] = next;
+  head(engine, kFirstList + order) = next;
   if (next == 0) engine->levels &= ~(uint64_t{1} << order);
   --engine->ranges;
   return at;
@@ -37,7 +37,7 @@ __attribute__((always_inline)) inline uint64_t take_slot(Engine* engine, uint64_
   unsigned order = order_of(size);
   uint64_t slot = uint64_t{1} << order;
   uint64_t at = engine->frontier;
-  if (engine->heads[order] != 0) {
+  if (head(engine, kFirstList + order) != 0) {
     at = pop_slot(engine, order);
   } else if (slot <= engine->end - at) {
     set_frontier(engine, at + slot);
@@ -57,8 +57,8 @@ __attribute__((always_inline)) inline uint64_t take_slot(Engine* engine, uint64_
 
 inline void put_slot(Engine* engine, uint64_t at, uint64_t slot) {
   const unsigned order = 63u ^ static_cast<unsigned>(__builtin_clzll(slot));
-  word(engine, at) = engine->heads[order];
-  engine->heads[order] = at;
+  word(engine, at) = head(engine, kFirstList + order);
+  head(engine, kFirstList + order) = at;
   engine->levels |= uint64_t{1} << order;
   ++engine->ranges;
 }

@@ -31,6 +31,7 @@ struct Control {
   Threads threads;
   uint32_t shared;
   uint32_t zero;
+  uint32_t internal;  // the process's internal space: where the monitor begins
   uint32_t achieved;
   uint32_t broken;  // a dead process left headers that cannot be walked
   uint64_t initial;
