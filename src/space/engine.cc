@@ -26,7 +26,8 @@ bool fits_aligned(const Engine* engine, uint64_t at, uint64_t size, size_t align
 }  // namespace
 
 uint64_t engine_size(uint64_t maximum) {
-  const uint64_t lists = (base::log2_floor(maximum | (uint64_t{1} << kFirstLog)) - kFirstLog + 2) * 64;
+  const uint64_t log = base::log2_floor(maximum | (uint64_t{1} << kFirstLog));
+  const uint64_t lists = (log - kFirstLog + 2) * 64;
   return sizeof(Engine) + lists * sizeof(uint64_t) + kGranule;
 }
 

@@ -26,7 +26,6 @@ enum class Policy : uint32_t { dense = 1, proven = 2 };
 // A list's number is the place of its head, counted in words from the engine's beginning, so that a head,
 // its bit and its bit's bit are found from one another by shifts. Classes begin at kFirstList.
 inline constexpr uint64_t kFirstList = 64;
-inline constexpr uint64_t kMostLists = 64 * (kLevels + 1);
 
 struct Engine {
   uint64_t levels;           // bit l: words[l] ≠ 0. proven: bit k: slots of 2^k are free

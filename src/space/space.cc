@@ -115,6 +115,7 @@ __attribute__((noinline)) void drain(Space* space, unsigned most) {
     if (at == 0) break;
     const uint64_t next = __atomic_load_n(&word(engine, at), __ATOMIC_ACQUIRE);
     if (next == kNotYet) break;
+    word(engine, at + kHeader) = 0;  // the mark must not be found in a later block
     give(engine, at);
     at = next;
   }

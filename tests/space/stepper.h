@@ -23,7 +23,7 @@ struct Meter {
 };
 inline Meter* meter;
 
-inline constexpr int kKinds = 4;
+inline constexpr int kKinds = 6;
 struct Counts {
   uint64_t most[kKinds] = {};
   uint64_t calls[kKinds] = {};

@@ -14,6 +14,7 @@ constexpr int kMalloc = 0;
 constexpr int kFree = 1;
 constexpr int kEmptyMalloc = 2;
 constexpr int kEmptyFree = 3;
+constexpr int kUsable = 4;
 
 // Called by pointers, as what is measured, so that their cost can be taken off.
 __attribute__((noinline)) void* empty_malloc(hummock_space_t*, size_t) {
@@ -24,6 +25,7 @@ __attribute__((noinline)) void empty_free(hummock_space_t*, void*) {
   asm volatile("");
 }
 void* (*volatile call_malloc)(hummock_space_t*, size_t) = hummock_space_malloc;
+size_t (*volatile call_usable)(hummock_space_t*, const void*) = hummock_space_usable_size;
 void (*volatile call_free)(hummock_space_t*, void*) = hummock_space_free;
 void* (*volatile call_empty_malloc)(hummock_space_t*, size_t) = empty_malloc;
 void (*volatile call_empty_free)(hummock_space_t*, void*) = empty_free;
@@ -53,6 +55,7 @@ class Driver {
   void give(void* p, bool count) {
     if (p == nullptr) return;
     if (count) {
+      stepper::counted(kUsable, [&] { size_ = call_usable(space_, p); });
       stepper::counted(kFree, [&] { call_free(space_, p); });
     } else {
       call_free(space_, p);
@@ -131,12 +134,14 @@ class Driver {
 
  private:
   hummock_space_t* space_;
+  size_t size_ = 0;
 };
 
 struct Published {
   uint32_t threads, policy;
   uint64_t malloc, free;
 };
+constexpr uint64_t kPublishedUsable = 50;
 
 // As docs/spaces.md says, on x86-64. Elsewhere instructions are others.
 constexpr Published kPublished[] = {{HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 150, 120},
@@ -157,8 +162,11 @@ void check(const Published& published, size_t bytes, Work work) {
   // The empty functions' own return stays counted.
   const uint64_t most_malloc = counts.most[kMalloc] - counts.most[kEmptyMalloc] + 1;
   const uint64_t most_free = counts.most[kFree] - counts.most[kEmptyFree] + 1;
+  const uint64_t most_usable = counts.most[kUsable] - counts.most[kEmptyMalloc] + 1;
   MESSAGE("threads ", published.threads, " policy ", published.policy, ": malloc ", most_malloc, " of ",
-          counts.calls[kMalloc], " calls, free ", most_free, " of ", counts.calls[kFree]);
+          counts.calls[kMalloc], " calls, free ", most_free, " of ", counts.calls[kFree], ", usable_size ",
+          most_usable);
+  CHECK(most_usable <= kPublishedUsable);
   CHECK(most_malloc > 20);
   CHECK(most_malloc <= published.malloc);
   CHECK(most_free > 20);

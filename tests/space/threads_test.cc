@@ -151,6 +151,18 @@ TEST_CASE("an owner allocates, others free") {
   CHECK(support::is_sound(space));
 }
 
+TEST_CASE("what others freed leaves no trace in later blocks") {
+  Space space(space_of(size_t{1} << 20));
+  for (int i = 0; i < 20; ++i) {
+    void* before = hummock_space_malloc(space, 40);
+    void* block = hummock_space_malloc(space, 40);
+    hummock_space_free(space, before);  // so that the block joins it, and its payload stays as it is
+    std::thread([&] { hummock_space_free(space, block); }).join();
+    hummock_space_free(space, hummock_space_malloc(space, 500));
+  }
+  CHECK(support::is_sound(space));
+}
+
 TEST_CASE("ownership passes on") {
   Space space(space_of(size_t{1} << 20));
   std::thread([&] {

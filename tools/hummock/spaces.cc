@@ -98,42 +98,52 @@ uint64_t largest_free(const Process& process, uint64_t engine_at, const space::E
   return header ? space::size_in(*header) : 0;
 }
 
-// One character for each 256th of the space: how much of it is in blocks. The process goes on meanwhile, so
-// a walk that leads nowhere ends the map.
-std::string fragmentation(const Process& process, uint64_t engine_at, const space::Engine& engine) {
-  const uint64_t extent = engine.end - engine.first;
-  if (extent == 0) return "";
-  std::vector<uint64_t> used(kMapCells, 0);
-  const auto cell_start = [&](size_t cell) {
-    return static_cast<uint64_t>(static_cast<double>(extent) * cell / kMapCells);
-  };
-  uint64_t walked = engine.first;
-  while (walked < engine.end) {
-    const auto header = process.get<uint64_t>(engine_at + walked - space::kHeader);
-    if (!header || !space::is_sealed(*header, walked)) break;
-    const uint64_t size = space::size_in(*header);
-    if (size < space::kGranule || size > engine.end - walked) break;
-    if ((*header & space::kFree) == 0) {
-      const uint64_t from = walked - engine.first;
-      for (size_t cell =
-               static_cast<size_t>(static_cast<double>(from) * kMapCells / static_cast<double>(extent));
-           cell < kMapCells && cell_start(cell) < from + size; ++cell) {
-        const uint64_t low = std::max(from, cell_start(cell));
-        const uint64_t high = std::min(from + size, cell_start(cell + 1));
-        if (high > low) used[cell] += high - low;
-      }
+// How full each 256th of the blocks' extent is.
+class Map {
+ public:
+  explicit Map(uint64_t extent) : extent_(extent), used_(kMapCells, 0) {}
+
+  // The bytes from…to are in a block.
+  void add(uint64_t from, uint64_t to) {
+    for (size_t cell = from * kMapCells / extent_; cell < kMapCells && start_of(cell) < to; ++cell) {
+      const uint64_t low = std::max(from, start_of(cell));
+      const uint64_t high = std::min(to, start_of(cell + 1));
+      if (high > low) used_[cell] += high - low;
     }
-    walked += size;
   }
-  std::string text;
-  for (size_t cell = 0; cell < kMapCells; ++cell) {
-    const uint64_t length = std::max<uint64_t>(1, cell_start(cell + 1) - cell_start(cell));
-    text += cell_start(cell) + engine.first >= walked
-                ? '?'
-                : " .:-=+*%@#"[std::min<uint64_t>(
-                      9, used[cell] * 9 / length + (used[cell] != 0 && used[cell] * 9 < length))];
+
+  // One character a cell; '?' behind `known` bytes.
+  std::string text(uint64_t known) const {
+    std::string text;
+    for (size_t cell = 0; cell < kMapCells; ++cell) {
+      const uint64_t length = std::max<uint64_t>(1, start_of(cell + 1) - start_of(cell));
+      const uint64_t level = std::min<uint64_t>(9, (used_[cell] * 9 + length - 1) / length);
+      text += start_of(cell) >= known ? '?' : " .:-=+*%@#"[level];
+    }
+    return text;
   }
-  return text;
+
+ private:
+  uint64_t start_of(size_t cell) const { return extent_ * cell / kMapCells; }  // an extent has 39 bits
+
+  uint64_t extent_;
+  std::vector<uint64_t> used_;
+};
+
+// The process goes on meanwhile, so a walk that leads nowhere ends the map.
+std::string fragmentation(const Process& process, uint64_t engine_at, const space::Engine& engine) {
+  if (engine.end <= engine.first || engine.end > space::kMostSpace) return "";
+  Map map(engine.end - engine.first);
+  uint64_t at = engine.first;
+  while (at < engine.end) {
+    const auto header = process.get<uint64_t>(engine_at + at - space::kHeader);
+    if (!header || !space::is_sealed(*header, at)) break;
+    const uint64_t size = space::size_in(*header);
+    if (size < space::kGranule || size > engine.end - at) break;
+    if ((*header & space::kFree) == 0) map.add(at - engine.first, at - engine.first + size);
+    at += size;
+  }
+  return map.text(at - engine.first);
 }
 
 std::optional<Row> look_at(const Process& process, uint64_t address, bool map) {
