@@ -36,8 +36,9 @@ typedef struct hummock_space hummock_space_t;
 
 /* Thread modes.
  * OWNER: one thread allocates, without any lock: who created the space, or called hummock_space_own. Any
- *   thread may free: one atomic exchange; the owner takes at most 2 such blocks back at each of its calls.
- *   What else another thread calls fails with EPERM.
+ *   thread may free: one atomic exchange; the owner takes at most 2 such blocks back at each malloc. What
+ *   else another thread calls fails with EPERM. In the child of a fork that another thread made, the copy
+ *   of the space must not be used.
  * SPIN: threads take turns in the order they came, spinning; no system call ever. For fewer running
  *   threads than processors: whoever waits for a thread that is not running spins that long.
  * INHERIT: a lock that lends the holder the priority of who waits. */

@@ -136,7 +136,9 @@ bool release_cached(Space* space, uint64_t at) {
   if (is_resting(engine, at)) bad_block(space, "free", payload(engine, at));
   Cache* cache = cache_of(space);
   if (cache == nullptr) return false;
-  const unsigned bin = static_cast<unsigned>((size_in(value) - kHeader) >> space->cache_shift);
+  // A block may be a granule longer than its bin's size asked for.
+  const uint64_t steps = (size_in(value) - kHeader) >> space->cache_shift;
+  const unsigned bin = steps < kCacheBins ? static_cast<unsigned>(steps) : kCacheBins;
   if (cache->bins[bin].count == space->cache_blocks) {
     if (!enter(space)) return false;
     give_back(cache, bin, space->cache_blocks / 2);

@@ -23,6 +23,16 @@ bool fits_aligned(const Engine* engine, uint64_t at, uint64_t size, size_t align
   return at != 0 && aligned_start(engine, at, align) + size <= at + size_in(header(engine, at));
 }
 
+// The list whose first range is sure to hold the block, or happens to.
+uint64_t find_aligned(const Engine* engine, uint64_t size, size_t align) {
+  const uint64_t own = list_of(size);
+  if (fits_aligned(engine, head(engine, own), size, align)) return own;
+  const uint64_t surely = size + align + kGranule;
+  uint64_t list = surely < engine->end ? find(engine, surely) : kNoList;
+  if (list == kNoList) list = find(engine, size);
+  return list != kNoList && fits_aligned(engine, head(engine, list), size, align) ? list : kNoList;
+}
+
 }  // namespace
 
 uint64_t engine_size(uint64_t maximum) {
@@ -83,16 +93,6 @@ uint64_t take(Engine* engine, uint64_t size) {
 
 void give(Engine* engine, uint64_t at) {
   engine->policy == Policy::proven ? give_slot(engine, at) : give_dense(engine, at, header(engine, at));
-}
-
-// The list whose first range is sure to hold the block, or happens to.
-uint64_t find_aligned(const Engine* engine, uint64_t size, size_t align) {
-  const uint64_t own = list_of(size);
-  if (fits_aligned(engine, head(engine, own), size, align)) return own;
-  const uint64_t surely = size + align + kGranule;
-  uint64_t list = surely < engine->end ? find(engine, surely) : kNoList;
-  if (list == kNoList) list = find(engine, size);
-  return list != kNoList && fits_aligned(engine, head(engine, list), size, align) ? list : kNoList;
 }
 
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align) {

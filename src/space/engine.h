@@ -1,8 +1,8 @@
 // The engine of a space: memory, its free ranges, and figures. Nothing here locks, makes a system call or
 // walks, unless it says so; the caller holds whatever keeps others out.
 //
-// Two policies share headers, walk and figures. *dense* (engine.cc): ranges of any size, the smallest
-// class that surely fits, immediate coalescing. *proven* (slots.cc): slots of powers of two.
+// Two policies share headers, walk and figures. *dense* (dense.h): ranges of any size, the smallest class
+// that surely fits, immediate coalescing. *proven* (slots.h): slots of powers of two.
 //
 // Classes of free ranges: sizes below 2 KiB each have their own, then 64 classes a doubling. A bit for
 // every class and a bit for every 64 classes say which lists are not empty.
@@ -29,8 +29,8 @@ inline constexpr uint64_t kFirstList = 64;
 
 struct Engine {
   uint64_t levels;           // bit l: words[l] ≠ 0. proven: bit k: slots of 2^k are free
-  uint64_t first;            // where blocks begin
-  uint64_t end;              // the last header: size 0, never free
+  uint64_t first;            // the first block
+  uint64_t end;              // behind the last: its header has size 0 and is never free
   uint64_t used;             // bytes of live blocks, headers included
   uint64_t peak;             // highest `used`
   uint64_t live;             // live blocks
@@ -42,8 +42,8 @@ struct Engine {
   uint64_t failures;         // requests refused
   uint64_t largest_refused;  // bytes of block
   Policy policy;
-  uint32_t lists;  // the number behind that of the last list
-  uint64_t reserved[18];
+  uint32_t lists;               // the number behind that of the last list
+  uint64_t reserved[18];        // so that the heads begin at list kFirstList
   uint64_t words[kLevels + 1];  // bit b of words[l]: list 64 l + b is not empty; the first has none
 };
 // The heads of the lists follow: the first free range of each, or 0.
@@ -61,8 +61,8 @@ void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.
 uint64_t cut(Engine* engine, uint64_t bytes);
 
-// A block of `size` = block_size(request) bytes; 0 when no range found fits. malloc
-// and free of spaces use the inlined parts of dense.h and slots.h instead.
+// A block of `size` = block_size(request) bytes; 0 when no range found fits. malloc and free
+// of spaces use the inlined parts of dense.h and slots.h instead.
 uint64_t take(Engine* engine, uint64_t size);
 // The same with its payload aligned to `align` > 16, a power of two.
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align);
@@ -81,8 +81,8 @@ uint64_t largest_free(const Engine* engine);
 // headers are broken: nothing is changed then.
 bool rebuild(Engine* engine);
 
-// Calls visit(context, at, header) for every block and free range in order of address, while
-// it returns true. False when headers, links, bits or figures contradict each other. Walks.
+// Calls visit(context, at, header) for every block and free range in order of address, while it
+// returns true. False when headers, links, bits or figures contradict each other. Walks.
 bool walk(const Engine* engine, bool (*visit)(void*, uint64_t, uint64_t), void* context);
 bool is_sound(const Engine* engine);
 

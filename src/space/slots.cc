@@ -3,6 +3,7 @@
 #include "base/bits.h"
 
 namespace hummock::space {
+
 uint64_t take_aligned_slot(Engine* engine, uint64_t size, size_t align) {
   note_request(engine, size);
   if (size > engine->end || align > engine->end) return 0;

@@ -225,10 +225,10 @@ inline uint64_t live_block(const Space* space, const char* call, const void* p) 
   return find_block<true>(space, call, p, &value);
 }
 
-// Past any cache. Not for blocks of a cache.
+// Past any cache.
 void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);
-// Zeros from the end of the first `from` bytes to the end of the block's room.
+// All of the block's room but its first `from` bytes.
 void zero_room(const Space* space, void* p, size_t from);
 
 // A robust or plain mutex as the space needs; an error number.

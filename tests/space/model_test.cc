@@ -19,7 +19,7 @@ struct Block {
 
 struct Kind {
   const char* name;
-  uint32_t threads, policy, cache, zero;
+  uint32_t threads, policy, cache, zero, step = 0;
 };
 
 class Model {
@@ -51,6 +51,7 @@ class Model {
     hummock_space_options_t options = support::space_of(size_t{8} << 20, kind.threads, kind.policy);
     options.maximum = size_t{24} << 20;
     options.cache_blocks = kind.cache;
+    options.cache_step = kind.step;
     options.zero = kind.zero;
     return options;
   }
@@ -207,7 +208,7 @@ TEST_CASE("random operations on every kind of space") {
        {Kind{"owner dense", 0, 0, 0, 0}, Kind{"owner proven", 0, 1, 0, 0}, Kind{"spin dense", 1, 0, 0, 0},
         Kind{"spin proven, zeroing", 1, 1, 0, 1}, Kind{"inherit dense", 2, 0, 0, 0},
         Kind{"owner dense, zeroing", 0, 0, 0, 1}, Kind{"spin dense, cache", 1, 0, 16, 0},
-        Kind{"inherit dense, cache, zeroing", 2, 0, 7, 1}}) {
+        Kind{"inherit dense, cache, zeroing", 2, 0, 7, 1}, Kind{"spin dense, fine cache", 1, 0, 5, 0, 16}}) {
     CAPTURE(std::string(kind.name));
     Model model(kind, support::run_seed());
     const size_t steps = support::scaled(120000);
