@@ -203,7 +203,7 @@ class Model {
 }  // namespace
 
 TEST_CASE("random operations on every kind of space") {
-  support::HangGuard guard(280);
+  support::HangGuard guard(850);
   for (const Kind& kind :
        {Kind{"owner dense", 0, 0, 0, 0}, Kind{"owner proven", 0, 1, 0, 0}, Kind{"spin dense", 1, 0, 0, 0},
         Kind{"spin proven, zeroing", 1, 1, 0, 1}, Kind{"inherit dense", 2, 0, 0, 0},

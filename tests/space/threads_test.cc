@@ -88,25 +88,25 @@ void run(uint32_t mode, uint32_t policy, uint32_t cache, size_t rounds) {
 
 // Of many spinning threads on few processors only the one whose turn it is gets on, when it runs: few rounds.
 TEST_CASE("spin") {
-  support::HangGuard guard(250);
+  support::HangGuard guard(850);
   run(HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_DENSE, 0, support::scaled(250, 40));
   run(HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_PROVEN, 0, support::scaled(250, 40));
 }
 
 TEST_CASE("spin with caches") {
-  support::HangGuard guard(250);
+  support::HangGuard guard(850);
   run(HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_DENSE, 64, support::scaled(1000, 200));
 }
 
 TEST_CASE("priority-inheriting") {
-  support::HangGuard guard(250);
+  support::HangGuard guard(850);
   run(HUMMOCK_SPACE_INHERIT, HUMMOCK_SPACE_DENSE, 0, support::scaled(40000, 1000));
   run(HUMMOCK_SPACE_INHERIT, HUMMOCK_SPACE_PROVEN, 0, support::scaled(40000, 1000));
   run(HUMMOCK_SPACE_INHERIT, HUMMOCK_SPACE_DENSE, 16, support::scaled(40000, 1000));
 }
 
 TEST_CASE("an owner allocates, others free") {
-  support::HangGuard guard(250);
+  support::HangGuard guard(850);
   Space space(space_of(size_t{16} << 20));
   constexpr size_t kPlaces = 64;
   static std::atomic<void*> places[kThreads][kPlaces];
