@@ -53,6 +53,7 @@ class BenchCommand {
   CLI::App* bench_;
   CLI::App* compare_;
   CLI::App* table_;
+  CLI::App* usable_;
   BenchOptions options_;
   CompareOptions compare_options_;
   std::string table_file_;

@@ -2,11 +2,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 
 #include "bench.h"
 #include "bench_compare.h"
 #include "bench_document.h"
 #include "bench_table.h"
+#include "bench_waste.h"
 
 namespace hummock::tool {
 namespace {
@@ -15,7 +17,9 @@ void add_choice(CLI::App* bench, BenchOptions& options) {
   bench->add_option("workload", options.workloads, "workloads or groups of them; none: all");
   auto* quick = bench->add_flag("--quick", options.quick, "at most 2 minutes");
   bench->add_flag("--full", options.full, "everything, however long it takes")->excludes(quick);
-  bench->add_option("--against", options.against, "peers: names, apt, newest, or NAME=LIBRARY; none: all found")
+  bench
+      ->add_option("--against", options.against,
+                   "peers: names, apt, newest, or NAME=LIBRARY; none: all found")
       ->delimiter(',');
   bench->add_flag("--newest", options.newest, "also the newest peers, built from crates.io (needs cargo)");
   bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own")
@@ -24,7 +28,8 @@ void add_choice(CLI::App* bench, BenchOptions& options) {
   bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false));
-  bench->add_option("--baseline", options.baseline, "the allocator that ratios are taken to")->capture_default_str();
+  bench->add_option("--baseline", options.baseline, "the allocator that ratios are taken to")
+      ->capture_default_str();
 }
 
 void add_method(CLI::App* bench, BenchOptions& options) {
@@ -34,7 +39,8 @@ void add_method(CLI::App* bench, BenchOptions& options) {
       ->check(CLI::PositiveNumber);
   bench->add_option("--budget", options.budget, "minutes for all of it, in place of the mode's")
       ->check(CLI::PositiveNumber);
-  bench->add_option("--seed", options.seed, "of the workloads and of the order of runs")->capture_default_str();
+  bench->add_option("--seed", options.seed, "of the workloads and of the order of runs")
+      ->capture_default_str();
   bench->add_option("--worker", options.worker, "the program that runs one workload: hummock-bench-work");
   bench->add_option("--lib", options.library, "Hummock's library");
   bench->add_option("--peers", options.peers, "the folder where --newest builds; else build/peers");
@@ -58,10 +64,12 @@ BenchCommand::BenchCommand(CLI::App& app) {
   compare_->add_option("old", compare_options_.before, "an earlier result (JSON)")->required();
   compare_->add_option("new", compare_options_.after, "a later one")->required();
   compare_
-      ->add_option("--gate", compare_options_.gate, "exit status 1 when Hummock got worse by more than this percent")
+      ->add_option("--gate", compare_options_.gate,
+                   "exit status 1 when Hummock got worse by more than this percent")
       ->check(CLI::PositiveNumber);
   table_ = bench_->add_subcommand("table", "a stored result as a Markdown table");
   table_->add_option("result", table_file_, "a result (JSON)")->required();
+  usable_ = bench_->add_subcommand("usable", "")->group("");  // for measure_waste
 }
 
 bool BenchCommand::chosen() const {
@@ -70,6 +78,7 @@ bool BenchCommand::chosen() const {
 
 int BenchCommand::run(int count, char** arguments) {
   try {
+    if (usable_->parsed()) return print_usable();
     if (compare_->parsed()) return compare_results(compare_options_);
     if (table_->parsed()) {
       fputs(markdown_table(read_document(table_file_)).c_str(), stdout);

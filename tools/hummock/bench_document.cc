@@ -101,8 +101,8 @@ std::string find_file(const std::string& in_build, const std::string& installed,
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& place : {here / in_build, here / HUMMOCK_DATA_FROM_BIN / installed,
-                                fs::path(HUMMOCK_SOURCE_DIR) / in_source})
+  for (const fs::path& place :
+       {here / in_build, here / HUMMOCK_DATA_FROM_BIN / installed, fs::path(HUMMOCK_SOURCE_DIR) / in_source})
     if (fs::exists(place, error)) return fs::canonical(place, error).string();
   return "";
 }

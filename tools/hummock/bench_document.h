@@ -18,7 +18,8 @@ void write_csv(const std::string& path, const Json& document);
 void write_html(const std::string& path, const Json& document);
 
 // A file of the project: beside the tool in a build folder, installed, or in the source tree. Empty: nowhere.
-std::string find_file(const std::string& in_build, const std::string& installed, const std::string& in_source);
+std::string find_file(const std::string& in_build, const std::string& installed,
+                      const std::string& in_source);
 
 // "big-brain, 4 threads, 64K": what a result, or one of the worst cells of a summary, is about.
 std::string cell_name(const Json& cell);

@@ -124,8 +124,8 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
   close(err[1]);
   int status = 0;
   rusage usage = {};
-  const bool ended = collect(out[0], err[0], outcome, start, timeout) &&
-                     wait_for(child, status, usage, start, timeout);
+  const bool ended =
+      collect(out[0], err[0], outcome, start, timeout) && wait_for(child, status, usage, start, timeout);
   if (!ended) {
     outcome.timed_out = true;
     kill(-child, SIGKILL);

@@ -9,8 +9,9 @@
 namespace hummock::tool {
 namespace {
 
-constexpr const char* kMeasures[] = {"ops_per_second", "seconds",       "cpu_seconds",  "cpu_ns_per_operation",
-                                     "peak_bytes",     "settled_bytes", "minor_faults", "live_bytes"};
+constexpr const char* kMeasures[] = {"ops_per_second",       "seconds",    "cpu_seconds",
+                                     "cpu_ns_per_operation", "peak_bytes", "settled_bytes",
+                                     "minor_faults",         "live_bytes"};
 constexpr const char* kPercentiles[] = {"p50", "p90", "p99", "p999", "max", "mean"};
 
 Json json_of(const Spread& spread) {
@@ -79,8 +80,8 @@ std::vector<Cell> cells_of(Json& document) {
   std::map<std::tuple<std::string, unsigned, double>, std::size_t> places;
   std::vector<Cell> cells;
   for (Json& result : document["results"]) {
-    const auto key = std::make_tuple(result.value("workload", ""), result.value("threads", 0u),
-                                     result.value("size", 0.0));
+    const auto key =
+        std::make_tuple(result.value("workload", ""), result.value("threads", 0u), result.value("size", 0.0));
     const auto [place, is_new] = places.emplace(key, cells.size());
     if (is_new) cells.emplace_back();
     cells[place->second].push_back(&result);
@@ -145,7 +146,8 @@ Json summary_of_one(const std::string& allocator, const std::vector<const Json*>
     const double value = ratio.get<double>();
     ++(value < 1 - kTie ? wins : value > 1 + kTie ? losses : ties);
   }
-  one.update({{"cells", results.size()}, {"wins", wins}, {"ties", ties}, {"losses", losses}, {"errors", errors}});
+  one.update(
+      {{"cells", results.size()}, {"wins", wins}, {"ties", ties}, {"losses", losses}, {"errors", errors}});
   return one;
 }
 
@@ -172,8 +174,8 @@ void sum_up_runs(Json& result) {
     result[measure] = values.empty() ? Json() : json_of(spread_of(values));
   }
   result["latency"] = latency_of(runs);
-  result["disturbed"] = std::any_of(runs.begin(), runs.end(),
-                                    [](const Json* run) { return run->value("disturbed", false); });
+  result["disturbed"] =
+      std::any_of(runs.begin(), runs.end(), [](const Json* run) { return run->value("disturbed", false); });
   for (const char* extra : {"series", "rows"}) {
     result[extra] = nullptr;
     for (const Json* run : runs)
