@@ -72,11 +72,6 @@ void write_outputs(const BenchOptions& options, const Json& document) {
   if (!options.html.empty()) write_html(options.html, document);
 }
 
-bool can_settle(const std::string& worker) {
-  const Outcome help = execute({worker, "--help"}, {"LD_PRELOAD"}, 60);
-  return (help.out + help.err).find("--settle") != std::string::npos;
-}
-
 void announce(const Plan& plan, const Peers& peers, const Json& machine) {
   fputs(fmt::format("{} cells on {} allocators, {} to {} runs each{}:\n", plan.cells.size(),
                     peers.allocators.size(), plan.repeat_fixed ? plan.repeat : 1, plan.repeat,
@@ -117,9 +112,8 @@ int bench(const BenchOptions& options) {
   schedule.worker = worker;
   schedule.seed = options.seed;
   schedule.timeout = options.timeout;
-  schedule.can_settle = can_settle(worker);
   schedule.mode = options.mode();
-  Plan plan = plan_bench(chosen, options, peers.allocators.size(), schedule.can_settle ? 0.2 : 1.2);
+  Plan plan = plan_bench(chosen, options, peers.allocators.size());
   announce(plan, peers, document["machine"]);
   catch_interrupt();
   document["results"] = measure(plan, peers.allocators, schedule);

@@ -24,7 +24,7 @@ struct BenchOptions {
   std::string baseline = "system";
   unsigned repeat = 0;  // 0: what the mode says
   double seconds = 0;   // of one run; 0: what the mode says
-  double timeout = 0;   // of one run, in seconds; 0: twenty times its length and a minute
+  double timeout = 0;   // of one run, in seconds; 0: twenty times its length and half a minute or a minute
   double budget = 0;    // minutes for all of it; 0: what the mode says
   std::uint64_t seed = 1;
   std::string json, csv, html;

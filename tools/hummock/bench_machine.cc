@@ -64,7 +64,7 @@ Json settings() {
          {"HUMMOCK_", "MALLOC_", "GLIBC_TUNABLES", "MIMALLOC_", "TCMALLOC_", "TBB_MALLOC_"}) {
       const char* equals = strchr(*entry, '=');
       if (strncmp(*entry, prefix, strlen(prefix)) == 0 && equals != nullptr)
-        settings[std::string(*entry, equals)] = equals + 1;
+        settings[std::string(*entry, static_cast<std::size_t>(equals - *entry))] = equals + 1;
     }
   }
   return settings;

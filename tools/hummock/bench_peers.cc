@@ -167,6 +167,19 @@ std::size_t distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+// Of the loader's "  123: binding file A [0] to B [0]: normal symbol `malloc' [GLIBC_2.2.5]": A and B.
+std::pair<std::string, std::string> binding_of(const std::string& line) {
+  const std::string before = "binding file ";
+  const std::size_t start = line.find(before), middle = line.find(" [0] to "),
+                    end = line.find(" [0]: normal symbol");
+  const bool ours =
+      line.find("symbol `malloc'") != std::string::npos || line.find("symbol `free'") != std::string::npos;
+  if (!ours || start == std::string::npos || middle == std::string::npos || end == std::string::npos)
+    return {};
+  const std::size_t source = start + before.size(), target = middle + 8;
+  return {line.substr(source, middle - source), line.substr(target, end - target)};
+}
+
 }  // namespace
 
 std::string nearest(const std::string& name, const std::vector<std::string>& known) {
@@ -215,13 +228,8 @@ std::string why_not_active(const Allocator& allocator, const std::string& worker
   std::istringstream lines(outcome.err);
   bool seen = false;
   for (std::string line; std::getline(lines, line);) {
-    // "  123: binding file A [0] to B [0]: normal symbol `malloc' [GLIBC_2.2.5]"
-    if (line.find("symbol `malloc'") == std::string::npos && line.find("symbol `free'") == std::string::npos)
-      continue;
-    const std::size_t from = line.find(" to ");
-    const std::size_t to = line.find(" [", from);
-    if (from == std::string::npos || to == std::string::npos) continue;
-    const std::string target = line.substr(from + 4, to - from - 4);
+    const auto [source, target] = binding_of(line);
+    if (target.empty() || canonical(source) == allocator.library) continue;  // it may well want libc's, too
     const bool right = allocator.library.empty() ? fs::path(target).filename() == "libc.so.6"
                                                  : canonical(target) == allocator.library;
     if (!right) return "malloc or free leads to " + target;

@@ -19,7 +19,7 @@ struct ModeFacts {
 ModeFacts facts_of(BenchMode mode) {
   switch (mode) {
     case BenchMode::kQuick:
-      return {0.2, 105, 1, 3};
+      return {0.1, 105, 1, 3};
     case BenchMode::kFull:
       return {1, 0, 5, 5};
     default:
@@ -27,62 +27,64 @@ ModeFacts facts_of(BenchMode mode) {
   }
 }
 
-// The one cell that says most about a workload: as many threads as run at once, a size in the middle.
-unsigned typical_threads(const std::vector<unsigned>& threads) {
+// The cell that says most about a workload: as many threads as run at once, a size in the middle.
+template <typename T>
+void middle_first(std::vector<T>& sizes) {
+  std::rotate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
+}
+
+void cores_first(std::vector<unsigned>& threads) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  unsigned best = threads.front();
-  for (const unsigned count : threads)
-    if (count <= cores && (count > best || best > cores)) best = count;
-  return best;
+  std::stable_partition(threads.begin(), threads.end(), [cores](unsigned count) { return count == cores; });
 }
 
-// The cells of one workload, those of the quick mode first; the second number is how many these are.
-std::pair<std::vector<Cell>, std::size_t> cells_of(const Workload& workload, const BenchOptions& options,
-                                                   double seconds) {
-  const std::vector<unsigned>& threads = options.threads.empty() ? workload.threads : options.threads;
-  const bool sized = workload.sizes.front() != 0;
-  const std::vector<std::uint64_t>& sizes = options.sizes.empty() || !sized ? workload.sizes : options.sizes;
-  std::vector<unsigned> quick_threads = options.threads;
-  if (quick_threads.empty()) quick_threads = workload.quick_threads;
-  if (quick_threads.empty()) quick_threads = {typical_threads(threads)};
-  std::vector<std::uint64_t> quick_sizes = sized ? options.sizes : workload.sizes;
-  if (quick_sizes.empty()) quick_sizes = workload.quick_sizes;
-  if (quick_sizes.empty()) quick_sizes = {sizes[sizes.size() / 2]};
+// What a mode measures of a workload; of one that was asked for by name always something.
+const CellSet* set_for(const Workload& workload, BenchMode mode, bool named) {
+  const CellSet& set = workload.sets[static_cast<int>(mode)];
+  if (set.present) return &set;
+  if (!named) return nullptr;
+  const CellSet& usual = workload.sets[static_cast<int>(BenchMode::kDefault)];
+  return usual.present ? &usual : &workload.whole;
+}
 
+std::vector<Cell> cells_of(const Workload& workload, const CellSet& set, const BenchOptions& options) {
+  std::vector<unsigned> threads = options.threads.empty() ? set.threads : options.threads;
+  std::vector<std::uint64_t> sizes =
+      options.sizes.empty() || set.sizes.front() == 0 ? set.sizes : options.sizes;
+  cores_first(threads);
+  middle_first(sizes);
+  Cell cell;
+  cell.workload = &workload;
+  cell.seconds = options.seconds > 0 ? options.seconds
+                 : set.seconds > 0   ? set.seconds
+                                     : facts_of(options.mode()).seconds;
+  cell.operations = set.operations;
+  cell.settle = set.settle;
   std::vector<Cell> cells;
-  const auto add = [&](unsigned count, std::uint64_t size) {
-    const bool known = std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) {
-      return cell.threads == count && cell.size == size;
-    });
-    if (!known) cells.push_back({&workload, count, size, seconds, 0});
-  };
-  for (const unsigned count : quick_threads)
-    for (const std::uint64_t size : quick_sizes) add(count, size);
-  const std::size_t quick = cells.size();
-  for (const unsigned count : threads)
-    for (const std::uint64_t size : sizes) add(count, size);
-  return {cells, quick};
-}
-
-std::vector<Cell> all_cells(const std::vector<const Workload*>& workloads, const BenchOptions& options,
-                            double seconds) {
-  const bool named = !options.workloads.empty();
-  const bool any_quick =
-      std::any_of(workloads.begin(), workloads.end(), [](const Workload* one) { return one->quick; });
-  std::vector<Cell> all;
-  for (const Workload* workload : workloads) {
-    const bool in_quick = named || !any_quick || workload->quick;
-    if (options.mode() == BenchMode::kQuick && !in_quick) continue;
-    auto [cells, quick] = cells_of(*workload, options, seconds);
-    if (options.mode() == BenchMode::kQuick) cells.resize(quick);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      // Every workload's first cell, then the other quick ones, then the rest of each in turn.
-      cells[i].importance = static_cast<int>(i == 0 ? (in_quick ? 0 : 1) : i < quick && in_quick ? 2 : 3 + i);
-      all.push_back(cells[i]);
+  for (const unsigned count : threads) {
+    for (const std::uint64_t size : sizes) {
+      cell.threads = count;
+      cell.size = size;
+      cells.push_back(cell);
     }
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Cell& a, const Cell& b) { return a.importance < b.importance; });
+  return cells;
+}
+
+// Every workload's first cell, then every one's second …: large grids lose their last cells first.
+std::vector<Cell> all_cells(const std::vector<const Workload*>& workloads, const BenchOptions& options) {
+  std::vector<std::vector<Cell>> columns;
+  std::size_t longest = 0;
+  for (const Workload* workload : workloads) {
+    const CellSet* set = set_for(*workload, options.mode(), !options.workloads.empty());
+    if (set == nullptr) continue;
+    columns.push_back(cells_of(*workload, *set, options));
+    longest = std::max(longest, columns.back().size());
+  }
+  std::vector<Cell> all;
+  for (std::size_t i = 0; i < longest; ++i)
+    for (const std::vector<Cell>& column : columns)
+      if (i < column.size()) all.push_back(column[i]);
   return all;
 }
 
@@ -112,7 +114,10 @@ std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
 }
 
 Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOptions& options,
-                std::size_t allocators, double overhead) {
+                std::size_t allocators) {
+  constexpr double kOverhead = 0.1;       // of a run: start, set-up and end
+  constexpr double kUnknownSettle = 1;    // where the worker has its own
+  constexpr double kUnknownLength = 0.5;  // of a number of operations
   const ModeFacts facts = facts_of(options.mode());
   Plan plan;
   plan.budget = options.budget > 0 ? options.budget * 60 : facts.budget;
@@ -120,14 +125,14 @@ Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOption
   plan.repeat = plan.repeat_fixed ? options.repeat : facts.most;
   const unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
   double total = 0;
-  for (Cell cell : all_cells(workloads, options, facts.seconds)) {
-    if (cell.workload->seconds > 0 && options.mode() == BenchMode::kQuick)
-      cell.seconds = cell.workload->seconds;
-    if (options.seconds > 0) cell.seconds = options.seconds;
-    total += (cell.seconds + overhead) * static_cast<double>(allocators * planned);
+  for (const Cell& cell : all_cells(workloads, options)) {
+    const double length = (cell.operations != 0 ? kUnknownLength : cell.seconds) + kOverhead;
+    const double settle = cell.settle < 0 ? kUnknownSettle * planned : cell.settle;
+    total += (length * planned + settle) * static_cast<double>(allocators);
     const bool fits = plan.budget == 0 || total <= plan.budget || plan.cells.empty();
     (fits ? plan.cells : plan.skipped).push_back(cell);
   }
+  if (plan.cells.empty()) throw std::runtime_error("no workload has cells in this mode");
   return plan;
 }
 

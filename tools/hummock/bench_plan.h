@@ -20,8 +20,7 @@ struct Plan {
 std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
                                               const std::vector<std::string>& names);
 
-// `overhead`: seconds that one run takes beside its own length.
 Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOptions& options,
-                std::size_t allocators, double overhead);
+                std::size_t allocators);
 
 }  // namespace hummock::tool

@@ -76,12 +76,11 @@ void Schedule::show(std::size_t cell, std::size_t allocator) {
 }
 
 OneRun Schedule::one_run(const Cell& cell, unsigned round) const {
+  const double least = options_.mode == BenchMode::kQuick ? 30 : 60;
   OneRun one;
   one.seed = options_.seed + round;  // the same for all allocators
-  const double least = options_.mode == BenchMode::kQuick ? 30 : 60;
   one.timeout = options_.timeout > 0 ? options_.timeout : least + 20 * cell.seconds;
-  one.series = round == 0;
-  if (options_.can_settle) one.settle = round == 0 && options_.mode != BenchMode::kQuick ? 1 : 0;
+  one.first = round == 0;
   return one;
 }
 

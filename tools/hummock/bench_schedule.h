@@ -13,8 +13,7 @@ namespace hummock::tool {
 struct ScheduleOptions {
   std::string worker;
   std::uint64_t seed = 1;
-  double timeout = 0;       // of a run; 0: by its length
-  bool can_settle = false;  // the worker has --settle
+  double timeout = 0;  // of a run; 0: by its length
   BenchMode mode = BenchMode::kDefault;
 };
 

@@ -168,7 +168,8 @@ double geometric_mean(const std::vector<double>& values) {
 }
 
 void sum_up_runs(Json& result) {
-  const std::vector<const Json*> runs = runs_that_count(result["runs"]);
+  Json all = std::move(result["runs"]);  // a new key in `result` may move what is in it
+  const std::vector<const Json*> runs = runs_that_count(all);
   for (const char* measure : kMeasures) {
     const std::vector<double> values = values_of(runs, measure);
     result[measure] = values.empty() ? Json() : json_of(spread_of(values));
@@ -181,8 +182,9 @@ void sum_up_runs(Json& result) {
     for (const Json* run : runs)
       if (run->contains(extra) && result[extra].is_null()) result[extra] = (*run)[extra];
   }
-  for (Json& run : result["runs"])
+  for (Json& run : all)
     for (const char* extra : {"series", "rows"}) run.erase(extra);
+  result["runs"] = std::move(all);
 }
 
 void set_ratios(Json& document) {

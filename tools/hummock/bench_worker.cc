@@ -26,6 +26,21 @@ std::vector<T> numbers(const Json& object, const char* name) {
   return found->get<std::vector<T>>();
 }
 
+// Modes are true, false, null or an object; one that is not named has all cells, the quick one none.
+CellSet set_of(const Json& entry, const char* mode, const CellSet& whole, bool otherwise) {
+  CellSet set = whole;
+  const auto found = entry.find(mode);
+  set.present =
+      found == entry.end() ? otherwise : found->is_object() || (found->is_boolean() && found->get<bool>());
+  if (found == entry.end() || !found->is_object()) return set;
+  if (const auto threads = numbers<unsigned>(*found, "threads"); !threads.empty()) set.threads = threads;
+  if (const auto sizes = numbers<std::uint64_t>(*found, "sizes"); !sizes.empty()) set.sizes = sizes;
+  set.seconds = found->value("seconds", 0.0);
+  set.operations = found->value("ops", std::uint64_t{0});
+  set.settle = found->value("settle", -1.0);
+  return set;
+}
+
 Workload workload_of(const Json& entry) {
   Workload workload;
   workload.name = entry.at("name");
@@ -33,18 +48,14 @@ Workload workload_of(const Json& entry) {
   workload.title = entry.value("title", workload.name);
   workload.description = entry.value("description", "");
   workload.unit = entry.value("unit", "operations");
-  workload.threads = numbers<unsigned>(entry, "threads");
-  workload.sizes = numbers<std::uint64_t>(entry, "sizes");
-  if (workload.threads.empty()) workload.threads = {1};
-  if (workload.sizes.empty()) workload.sizes = {0};
-  const auto quick = entry.find("quick");
-  if (quick == entry.end()) return workload;
-  workload.quick = quick->is_object() || (quick->is_boolean() && quick->get<bool>());
-  if (quick->is_object()) {
-    workload.quick_threads = numbers<unsigned>(*quick, "threads");
-    workload.quick_sizes = numbers<std::uint64_t>(*quick, "sizes");
-    workload.seconds = quick->value("seconds", 0.0);
-  }
+  workload.whole.present = true;
+  workload.whole.threads = numbers<unsigned>(entry, "threads");
+  workload.whole.sizes = numbers<std::uint64_t>(entry, "sizes");
+  if (workload.whole.threads.empty()) workload.whole.threads = {1};
+  if (workload.whole.sizes.empty()) workload.whole.sizes = {0};
+  workload.sets[static_cast<int>(BenchMode::kQuick)] = set_of(entry, "quick", workload.whole, false);
+  workload.sets[static_cast<int>(BenchMode::kDefault)] = set_of(entry, "default", workload.whole, true);
+  workload.sets[static_cast<int>(BenchMode::kFull)] = set_of(entry, "full", workload.whole, true);
   return workload;
 }
 
@@ -69,14 +80,21 @@ std::string what_failed(const Outcome& outcome, double timeout) {
 }
 
 std::vector<std::string> arguments_for(const std::string& worker, const Cell& cell, const OneRun& options) {
-  std::vector<std::string> arguments = {worker, cell.workload->name, "--threads",
-                                        std::to_string(cell.threads)};
-  if (cell.size != 0) arguments.insert(arguments.end(), {"--size", std::to_string(cell.size)});
-  arguments.insert(arguments.end(),
-                   {"--seconds", fmt::format("{:g}", cell.seconds), "--seed", std::to_string(options.seed)});
-  if (options.series) arguments.push_back("--series");
-  if (options.settle >= 0)
-    arguments.insert(arguments.end(), {"--settle", fmt::format("{:g}", options.settle)});
+  std::vector<std::string> arguments = {worker, cell.workload->name};
+  const auto add = [&arguments](const char* name, const std::string& value) {
+    arguments.push_back(name);
+    arguments.push_back(value);
+  };
+  add("--threads", std::to_string(cell.threads));
+  if (cell.size != 0) add("--size", std::to_string(cell.size));
+  if (cell.operations != 0) {
+    add("--ops", std::to_string(cell.operations));
+  } else {
+    add("--seconds", fmt::format("{:g}", cell.seconds));
+  }
+  add("--seed", std::to_string(options.seed));
+  if (cell.settle >= 0) add("--settle", options.first ? fmt::format("{:g}", cell.settle) : "0");
+  if (options.first) arguments.push_back("--series");
   return arguments;
 }
 
@@ -111,13 +129,13 @@ Json run_once(const std::string& worker, const Cell& cell, const Allocator& allo
               const OneRun& options) {
   const std::string preload = allocator.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + allocator.library;
   const Outcome outcome = execute(arguments_for(worker, cell, options), {preload}, options.timeout);
-  Json run = Json::object();
   std::string error = what_failed(outcome, options.timeout);
-  if (error.empty()) {
-    run = Json::parse(outcome.out, nullptr, false);
-    if (!run.is_object() || run.value("operations", 0.0) <= 0)
-      error = "the worker's report was not understood";
-  }
+  Json run = error.empty() ? Json::parse(outcome.out, nullptr, false) : Json();
+  const auto number = [&run](const char* name) {
+    return run.is_object() && run.contains(name) && run[name].is_number() ? run[name].get<double>() : 0;
+  };
+  if (error.empty() && (number("operations") <= 0 || number("seconds") <= 0))
+    error = "the worker's report was not understood";
   if (!error.empty()) return {{"error", error}, {"took_seconds", outcome.seconds}};
   for (const char* known : {"workload", "threads", "size", "seed"}) run.erase(known);
   set_derived(run);

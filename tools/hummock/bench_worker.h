@@ -11,14 +11,20 @@
 
 namespace hummock::tool {
 
+// The cells of one mode, all threads × all sizes, and how each is run.
+struct CellSet {
+  bool present = false;
+  std::vector<unsigned> threads;
+  std::vector<std::uint64_t> sizes;  // {0}: the workload has none
+  double seconds = 0;                // of one run; 0: what the mode says
+  std::uint64_t operations = 0;      // in place of seconds
+  double settle = -1;                // seconds until settled memory is read; negative: the worker's own
+};
+
 struct Workload {
   std::string name, group, title, description, unit;
-  std::vector<unsigned> threads;
-  std::vector<std::uint64_t> sizes;  // {0}: it has none
-  bool quick = false;
-  std::vector<unsigned> quick_threads;
-  std::vector<std::uint64_t> quick_sizes;
-  double seconds = 0;  // of one run, where it wants to say so itself
+  CellSet whole;    // all that is useful
+  CellSet sets[3];  // by BenchMode
 };
 
 // One point that is measured on every allocator.
@@ -27,14 +33,14 @@ struct Cell {
   unsigned threads = 1;
   std::uint64_t size = 0;
   double seconds = 1;
-  int importance = 0;  // the lower, the sooner
+  std::uint64_t operations = 0;
+  double settle = -1;
 };
 
 struct OneRun {
   std::uint64_t seed = 1;
   double timeout = 60;
-  bool series = false;
-  double settle = -1;  // seconds to wait before resident memory is read at the end; negative: as usual
+  bool first = false;  // in a cell: with resident memory over time, and at the end
 };
 
 std::string find_worker(const BenchOptions& options);
