@@ -1,0 +1,13 @@
+// A result as text: for the terminal and for the README.
+#pragma once
+
+#include <string>
+
+#include "bench_document.h"
+
+namespace hummock::tool {
+
+std::string terminal_table(const Json& document, bool colours);
+std::string markdown_table(const Json& document);
+
+}  // namespace hummock::tool
