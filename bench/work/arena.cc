@@ -36,7 +36,9 @@ void* arena_take(size_t bytes) {
   return memory;
 }
 
-size_t arena_used() { return used; }
+size_t arena_used() {
+  return used;
+}
 
 void fail(int status, const char* format, ...) {
   char line[512] = "hummock-bench-work: ";

@@ -15,7 +15,8 @@ struct Stamp {
 };
 
 inline uint32_t check_of(const char* block, size_t size) {
-  return static_cast<uint32_t>(size) * 0x9e3779b1u ^ static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block) >> 4);
+  return static_cast<uint32_t>(size) * 0x9e3779b1u ^
+         static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block) >> 4);
 }
 
 inline void stamp(char* block, size_t size) {

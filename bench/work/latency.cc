@@ -43,7 +43,9 @@ uint64_t Latency::value_of(size_t index) {
   return (static_cast<uint64_t>(index % kSteps) + kSteps) << shift;
 }
 
-void Latency::add_ticks(uint64_t span) { add(ticks_to_nanoseconds(span)); }
+void Latency::add_ticks(uint64_t span) {
+  add(ticks_to_nanoseconds(span));
+}
 
 void Latency::merge(const Latency& other) {
   for (size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];

@@ -6,9 +6,10 @@
 
 namespace {
 
-constexpr Family (*kFamilies[])() = {
-    basic_family, random_family, large_family,  realloc_family, server_family,    queue_family,  sharing_family,
-    seed_family,  spaces_family, shrink_family, frame_family,   challenge_family, memory_family, trace_family};
+constexpr Family (*kFamilies[])() = {basic_family,  random_family, large_family,   realloc_family,
+                                     server_family, queue_family,  sharing_family, seed_family,
+                                     spaces_family, shrink_family, frame_family,   challenge_family,
+                                     memory_family, trace_family};
 
 template <class Visit>
 void each_workload(Visit visit) {
@@ -18,7 +19,9 @@ void each_workload(Visit visit) {
   }
 }
 
-size_t least(size_t a, size_t b) { return a < b ? a : b; }
+size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
 
 // Letters to insert, remove or change.
 size_t distance(const char* a, const char* b) {

@@ -9,11 +9,11 @@ class Worker;
 // One run of a workload on several threads. Every part has an empty default.
 class Load {
  public:
-  virtual void set_up(Run&) {}       // once, before the threads: books from the arena
-  virtual void prepare(Worker&) {}   // each thread, before the clock starts
-  virtual void work(Worker&) {}      // each thread, timed: ends when worker.more() says so
-  virtual void clean(Worker&) {}     // each thread, after the clock stopped: frees what it still has
-  virtual void finish(Run&) {}       // once, after the threads ended: frees the rest
+  virtual void set_up(Run&) {}      // once, before the threads: books from the arena
+  virtual void prepare(Worker&) {}  // each thread, before the clock starts
+  virtual void work(Worker&) {}     // each thread, timed: ends when worker.more() says so
+  virtual void clean(Worker&) {}    // each thread, after the clock stopped: frees what it still has
+  virtual void finish(Run&) {}      // once, after the threads ended: frees the rest
 };
 
 // Lists end at the first 0.
@@ -24,7 +24,8 @@ struct Sizes {
   size_t value[18];
 };
 
-// The cells of one of the bench's sets: all threads × all sizes. No seconds and no operations: not in the set.
+// The cells of one of the bench's sets: all threads × all sizes. No seconds and no operations: not in the
+// set.
 struct Plan {
   Threads threads = {};
   Sizes sizes = {};

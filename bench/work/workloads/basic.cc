@@ -95,11 +95,12 @@ constexpr Workload kWorkloads[] = {
      .quick = {.threads = {{1}}, .sizes = {{64, 8192}}, .seconds = 0.1},
      .normal = {.threads = {{1, 2}}, .sizes = {{16, 64, 1024, 8192, 65536, 1048576}}, .seconds = 0.2},
      .full = {.seconds = 1, .settle = 1},
-     .run = [](Run& run) {
-       Pair load;
-       run.live_is_at_least(run.threads() * run.size());
-       run.execute(load);
-     }},
+     .run =
+         [](Run& run) {
+           Pair load;
+           run.live_is_at_least(run.threads() * run.size());
+           run.execute(load);
+         }},
     batch("batch-1000-fifo", "Batch of 1,000, in order",
           "Each thread allocates 1,000 blocks, writes them, checks and frees them in the same order.",
           kQuickBatch, run_batch<1000, Order::kFifo>),
@@ -122,4 +123,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family basic_family() { return family_of(kWorkloads); }
+Family basic_family() {
+  return family_of(kWorkloads);
+}

@@ -7,16 +7,16 @@
 
 namespace {
 
-constexpr size_t kObjects = 20000;    // of the scene; long-lived
-constexpr size_t kReplaced = 40;      // of them, each frame
-constexpr size_t kWalked = 4000;      // objects looked at, each frame
-constexpr size_t kTemporary = 1500;   // small blocks that end with the frame
-constexpr size_t kBuffers = 30;       // larger ones
-constexpr size_t kInFlight = 3;       // frames that the messages of one live
-constexpr size_t kMessages = 300;     // each frame
-constexpr size_t kLists = 40;         // that grow by realloc and begin anew
-constexpr size_t kAssets = 48;        // in memory at once
-constexpr unsigned kAssetEvery = 8;   // frames
+constexpr size_t kObjects = 20000;   // of the scene; long-lived
+constexpr size_t kReplaced = 40;     // of them, each frame
+constexpr size_t kWalked = 4000;     // objects looked at, each frame
+constexpr size_t kTemporary = 1500;  // small blocks that end with the frame
+constexpr size_t kBuffers = 30;      // larger ones
+constexpr size_t kInFlight = 3;      // frames that the messages of one live
+constexpr size_t kMessages = 300;    // each frame
+constexpr size_t kLists = 40;        // that grow by realloc and begin anew
+constexpr size_t kAssets = 48;       // in memory at once
+constexpr unsigned kAssetEvery = 8;  // frames
 
 struct List {
   char* items;
@@ -187,9 +187,10 @@ constexpr Workload kWorkloads[] = {
     {.name = "frames",
      .group = "frames",
      .title = "A game's frames",
-     .description = "Each frame: 1,500 small and 30 larger temporary blocks, 300 messages that live three frames, 40 "
-                    "lists that grow, 40 of 20,000 objects replaced and 4,000 looked at, an asset of 64 KiB to 2 MiB "
-                    "each 8 frames (by the second thread if there is one). Latency is of whole frames.",
+     .description =
+         "Each frame: 1,500 small and 30 larger temporary blocks, 300 messages that live three frames, 40 "
+         "lists that grow, 40 of 20,000 objects replaced and 4,000 looked at, an asset of 64 KiB to 2 MiB "
+         "each 8 frames (by the second thread if there is one). Latency is of whole frames.",
      .unit = "frame",
      .threads = {{1, 2}},
      .sizes = {},
@@ -212,4 +213,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family frame_family() { return family_of(kWorkloads); }
+Family frame_family() {
+  return family_of(kWorkloads);
+}

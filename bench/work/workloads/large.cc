@@ -105,8 +105,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "very-large",
      .group = "large",
      .title = "Blocks of 5 to 25 MiB",
-     .description = "8 blocks live, of 5 to 25 MiB; random ones are freed and replaced, one byte of each page is "
-                    "written. Each free + malloc is timed alone.",
+     .description =
+         "8 blocks live, of 5 to 25 MiB; random ones are freed and replaced, one byte of each page is "
+         "written. Each free + malloc is timed alone.",
      .unit = "block replaced",
      .threads = {{1, 2}},
      .sizes = {},
@@ -121,8 +122,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "calloc",
      .group = "basic",
      .title = "calloc",
-     .description = "Each thread has 1,000 zeroed blocks of log-uniform sizes from 16 bytes to the size in a ring; "
-                    "the oldest is freed and replaced. Zeroes are checked: three bytes of each, all of every 64th.",
+     .description =
+         "Each thread has 1,000 zeroed blocks of log-uniform sizes from 16 bytes to the size in a ring; "
+         "the oldest is freed and replaced. Zeroes are checked: three bytes of each, all of every 64th.",
      .unit = "block replaced",
      .threads = {{1, 2, 4}},
      .sizes = {{65536, 1024}},
@@ -139,4 +141,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family large_family() { return family_of(kWorkloads); }
+Family large_family() {
+  return family_of(kWorkloads);
+}

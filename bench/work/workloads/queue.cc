@@ -146,12 +146,13 @@ constexpr Workload queue(const char* name, const char* title, const char* descri
 
 constexpr Workload kWorkloads[] = {
     queue("queue-1to1", "Producer and consumer, one block at a time",
-          "Pairs of threads: one allocates blocks of log-uniform sizes from 16 bytes to the size and passes each "
+          "Pairs of threads: one allocates blocks of log-uniform sizes from 16 bytes to the size and passes "
+          "each "
           "through a ring of 1,024 to the other, which checks and frees it.",
           {{2, 4}}, {}, run_queue<true, 1>),
     queue("queue-1to1-batch", "Producer and consumer, 256 blocks at a time",
-          "As one at a time, but blocks are passed 256 together.", {{2, 4}}, {.threads = {{2}}, .seconds = 0.12},
-          run_queue<true, kBatch>),
+          "As one at a time, but blocks are passed 256 together.", {{2, 4}},
+          {.threads = {{2}}, .seconds = 0.12}, run_queue<true, kBatch>),
     queue("queue-ntom", "Producers and consumers, one block at a time",
           "Half of the threads allocate, the other half free; blocks go from each to all in turn.", {{4, 8}},
           {.threads = {{4}}, .seconds = 0.15}, run_queue<false, 1>),
@@ -160,21 +161,25 @@ constexpr Workload kWorkloads[] = {
     {.name = "cross-mid",
      .group = "cross-thread",
      .title = "Mid sizes freed by another thread",
-     .description = "Threads in a circle: each allocates blocks of log-uniform sizes from 1 KiB to the size, passes "
-                    "them to the next thread, and checks and frees what comes from the last.",
+     .description =
+         "Threads in a circle: each allocates blocks of log-uniform sizes from 1 KiB to the size, passes "
+         "them to the next thread, and checks and frees what comes from the last.",
      .unit = "block passed",
      .threads = {{2, 4, 8}},
      .sizes = {{65536}},
      .quick = {.threads = {{2}}, .seconds = 0.12},
      .normal = {.threads = {{2, 4}}, .seconds = 0.3},
      .full = {.seconds = 1, .settle = 1},
-     .run = [](Run& run) {
-       if (run.size() < 1024) fail(2, "--size: at least 1K");
-       Circle load;
-       run.execute(load);
-     }},
+     .run =
+         [](Run& run) {
+           if (run.size() < 1024) fail(2, "--size: at least 1K");
+           Circle load;
+           run.execute(load);
+         }},
 };
 
 }  // namespace
 
-Family queue_family() { return family_of(kWorkloads); }
+Family queue_family() {
+  return family_of(kWorkloads);
+}

@@ -82,11 +82,12 @@ constexpr Workload random_live(const char* name, const char* title, const char* 
 }
 
 constexpr Workload kWorkloads[] = {
-    random_live("random-live-10k", "10,000 live blocks",
-                "10,000 blocks live, of log-uniform sizes from 16 bytes to the size; random ones are checked, freed "
-                "and replaced. Every 32nd free + malloc is timed alone.",
-                {{1024, 65536}}, {.threads = {{1, 2}}, .sizes = {{1024}}, .seconds = 0.15},
-                {.threads = {{1, 2, 4}}, .seconds = 0.3}, {.seconds = 1, .settle = 1}, run_live<10000>),
+    random_live(
+        "random-live-10k", "10,000 live blocks",
+        "10,000 blocks live, of log-uniform sizes from 16 bytes to the size; random ones are checked, freed "
+        "and replaced. Every 32nd free + malloc is timed alone.",
+        {{1024, 65536}}, {.threads = {{1, 2}}, .sizes = {{1024}}, .seconds = 0.15},
+        {.threads = {{1, 2, 4}}, .seconds = 0.3}, {.seconds = 1, .settle = 1}, run_live<10000>),
     random_live("random-live-300k", "300,000 live blocks",
                 "As with 10,000: 300,000 blocks live, so that most are in no cache of the processor.",
                 {{1024, 65536}}, {.threads = {{1}}, .sizes = {{1024}}, .seconds = 0.15},
@@ -94,10 +95,12 @@ constexpr Workload kWorkloads[] = {
                 {.seconds = 1, .settle = 1}, run_live<300000>),
     random_live("random-live-3m", "3,000,000 live blocks",
                 "As with 10,000: 3,000,000 blocks live, about 0.7 GB at 1 KiB.", {{1024}}, {},
-                {.threads = {{1}}, .sizes = {{1024}}, .seconds = 0.5},
-                {.seconds = 2, .settle = 1}, run_live<3000000>),
+                {.threads = {{1}}, .sizes = {{1024}}, .seconds = 0.5}, {.seconds = 2, .settle = 1},
+                run_live<3000000>),
 };
 
 }  // namespace
 
-Family random_family() { return family_of(kWorkloads); }
+Family random_family() {
+  return family_of(kWorkloads);
+}

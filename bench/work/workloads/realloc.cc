@@ -153,36 +153,41 @@ constexpr Workload kWorkloads[] = {
     {.name = "realloc-array",
      .group = "realloc",
      .title = "An array grows to the size",
-     .description = "Each thread grows an array from nothing to the size by an eighth at a time, fills it and "
-                    "checks a few elements after each step, frees it, and begins again.",
+     .description =
+         "Each thread grows an array from nothing to the size by an eighth at a time, fills it and "
+         "checks a few elements after each step, frees it, and begins again.",
      .unit = "realloc",
      .threads = {{1, 2}},
      .sizes = {{80 * kMiB, 64 * kKiB}},
      .quick = {.threads = {{1}}, .sizes = {{80 * kMiB}}, .seconds = 0.15},
      .normal = {.threads = {{1, 2}}, .seconds = 0.4},
      .full = {.seconds = 2, .settle = 1},
-     .run = [](Run& run) {
-       if (run.size() < 1024) fail(2, "--size: at least 1K");
-       ArrayGrowth load;
-       run.execute(load);
-     }},
+     .run =
+         [](Run& run) {
+           if (run.size() < 1024) fail(2, "--size: at least 1K");
+           ArrayGrowth load;
+           run.execute(load);
+         }},
     {.name = "realloc-strings",
      .group = "realloc",
      .title = "Strings grow by appending",
-     .description = "Each thread has 2,000 strings; 1 to 48 letters are appended to a random one by realloc to its "
-                    "exact length. A string longer than the size is freed and begins again.",
+     .description =
+         "Each thread has 2,000 strings; 1 to 48 letters are appended to a random one by realloc to its "
+         "exact length. A string longer than the size is freed and begins again.",
      .unit = "realloc",
      .threads = {{1, 2, 4}},
      .sizes = {{1000, 16000}},
      .quick = {.threads = {{1}}, .sizes = {{1000}}, .seconds = 0.12},
      .normal = {.threads = {{1, 2}}, .seconds = 0.3},
      .full = {.seconds = 1, .settle = 1},
-     .run = [](Run& run) {
-       Strings load;
-       run.execute(load);
-     }},
+     .run =
+         [](Run& run) {
+           Strings load;
+           run.execute(load);
+         }},
     resizing("realloc-tiny", "Reallocs, 16 to 256 bytes",
-             "Each thread sets random ones of 4,000 blocks to random sizes of 16 to 256 bytes; contents are checked.",
+             "Each thread sets random ones of 4,000 blocks to random sizes of 16 to 256 bytes; contents are "
+             "checked.",
              {}, run_resize<16, 256, 4000>),
     resizing("realloc-small", "Reallocs, 16 bytes to 4 KiB",
              "Each thread sets random ones of 4,000 blocks to random sizes of 16 bytes to 4 KiB.",
@@ -197,4 +202,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family realloc_family() { return family_of(kWorkloads); }
+Family realloc_family() {
+  return family_of(kWorkloads);
+}

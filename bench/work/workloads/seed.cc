@@ -199,14 +199,17 @@ constexpr Workload kWorkloads[] = {
     {.name = "big-brain",
      .group = "grid",
      .title = "Grid of threads and sizes",
-     .description = "Each thread allocates a block of a random size up to the size, writes its first and last byte "
-                    "and frees it; operations of all threads are summed.",
+     .description =
+         "Each thread allocates a block of a random size up to the size, writes its first and last byte "
+         "and frees it; operations of all threads are summed.",
      .unit = "block allocated and freed",
      .threads = {{1, 2, 4, 8, 16, 32, 64}},
-     .sizes = {{16, 32, 64, 128, 256, 512, kKiB, 2 * kKiB, 4 * kKiB, 8 * kKiB, 16 * kKiB, 32 * kKiB, 64 * kKiB,
-                128 * kKiB, 256 * kKiB}},
+     .sizes = {{16, 32, 64, 128, 256, 512, kKiB, 2 * kKiB, 4 * kKiB, 8 * kKiB, 16 * kKiB, 32 * kKiB,
+                64 * kKiB, 128 * kKiB, 256 * kKiB}},
      .quick = {.threads = {{1, 4}}, .sizes = {{64, 4 * kKiB, 256 * kKiB}}, .seconds = 0.08},
-     .normal = {.threads = {{1, 2, 8, 64}}, .sizes = {{16, 256, 4 * kKiB, 32 * kKiB, 256 * kKiB}}, .seconds = 0.2},
+     .normal = {.threads = {{1, 2, 8, 64}},
+                .sizes = {{16, 256, 4 * kKiB, 32 * kKiB, 256 * kKiB}},
+                .seconds = 0.2},
      .full = {.seconds = 1},
      .run =
          [](Run& run) {
@@ -217,8 +220,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "small-sweeps",
      .group = "small",
      .title = "100,000 small blocks a thread, replaced in sweeps",
-     .description = "Sizes 16 to 79, shared by all threads; each thread fills 100,000 slots, frees and fills each "
-                    "again in 300 sweeps, and frees all: 60,200,000 operations a thread (--ops sets another number).",
+     .description =
+         "Sizes 16 to 79, shared by all threads; each thread fills 100,000 slots, frees and fills each "
+         "again in 300 sweeps, and frees all: 60,200,000 operations a thread (--ops sets another number).",
      .unit = "allocation or free",
      .threads = {{1, 2, 3, 4, 5}},
      .sizes = {},
@@ -229,8 +233,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "small-ring",
      .group = "small",
      .title = "Small blocks through a ring of 10,000",
-     .description = "10 million blocks a thread (--ops sets another number) of 16 to 255 bytes pass through a ring of "
-                    "10,000: 33 bytes of each are written, the oldest is checked and freed.",
+     .description =
+         "10 million blocks a thread (--ops sets another number) of 16 to 255 bytes pass through a ring of "
+         "10,000: 33 bytes of each are written, the oldest is checked and freed.",
      .unit = "block allocated and freed",
      .threads = {{1, 2, 4}},
      .sizes = {},
@@ -245,9 +250,10 @@ constexpr Workload kWorkloads[] = {
     {.name = "constant-load",
      .group = "scaling",
      .title = "Constant load on more and more threads",
-     .description = "1, 2, 4 … threads share as much work as the processors can do at once (--ops for each "
-                    "processor): replacing random ones of 4,096 blocks in all. Without contention each takes as "
-                    "long as one thread; the rows give t(T) / t(1), and the same of the CPU time of an operation.",
+     .description =
+         "1, 2, 4 … threads share as much work as the processors can do at once (--ops for each "
+         "processor): replacing random ones of 4,096 blocks in all. Without contention each takes as "
+         "long as one thread; the rows give t(T) / t(1), and the same of the CPU time of an operation.",
      .unit = "block replaced",
      .threads = {{64, 8}},
      .sizes = {{32752}},
@@ -259,4 +265,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family seed_family() { return family_of(kWorkloads); }
+Family seed_family() {
+  return family_of(kWorkloads);
+}

@@ -157,8 +157,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "server",
      .group = "server",
      .title = "Server: threads that hand on their blocks",
-     .description = "Each lane has 5,000 blocks of log-uniform sizes from 16 bytes to the size and replaces random "
-                    "ones; after 20,000 its thread ends and a new one goes on with the set.",
+     .description =
+         "Each lane has 5,000 blocks of log-uniform sizes from 16 bytes to the size and replaces random "
+         "ones; after 20,000 its thread ends and a new one goes on with the set.",
      .unit = "block replaced",
      .threads = {{2, 1, 4, 8}},
      .sizes = {{1024, 65536}},
@@ -174,9 +175,10 @@ constexpr Workload kWorkloads[] = {
     {.name = "transfer-stress",
      .group = "server",
      .title = "Random exchange of blocks between threads",
-     .description = "Each thread has 1,000 blocks, many small and few large (to 512 KiB); 40 % of steps swap one "
-                    "with a table that all share, 60 % free one and make a new one; threads end after 50,000 steps "
-                    "and new ones go on.",
+     .description =
+         "Each thread has 1,000 blocks, many small and few large (to 512 KiB); 40 % of steps swap one "
+         "with a table that all share, 60 % free one and make a new one; threads end after 50,000 steps "
+         "and new ones go on.",
      .unit = "step",
      .threads = {{2, 4, 8}},
      .sizes = {},
@@ -191,8 +193,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "mixed-rounds",
      .group = "server",
      .title = "Mixed sizes in rounds",
-     .description = "Each thread allocates 50 blocks of each of growing sizes from 16 bytes to the size, frees three "
-                    "of four, and repeats; what is left of a round is freed eight rounds later.",
+     .description =
+         "Each thread allocates 50 blocks of each of growing sizes from 16 bytes to the size, frees three "
+         "of four, and repeats; what is left of a round is freed eight rounds later.",
      .unit = "block allocated and freed",
      .threads = {{1, 2, 4, 8}},
      .sizes = {{8192}},
@@ -209,4 +212,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family server_family() { return family_of(kWorkloads); }
+Family server_family() {
+  return family_of(kWorkloads);
+}

@@ -51,8 +51,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "false-sharing-active",
      .group = "cross-thread",
      .title = "Active false sharing",
-     .description = "Each thread allocates a block of the size, writes to it 1,000 times and frees it. Slow where "
-                    "blocks of two threads share a line.",
+     .description =
+         "Each thread allocates a block of the size, writes to it 1,000 times and frees it. Slow where "
+         "blocks of two threads share a line.",
      .unit = "block with 1,000 writes",
      .threads = {{2, 4, 8}},
      .sizes = {{8, 32}},
@@ -63,8 +64,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "false-sharing-passive",
      .group = "cross-thread",
      .title = "Passive false sharing",
-     .description = "The same, after one thread allocated a block for each and they freed it: slow where a thread "
-                    "gets such a block again while its neighbours get the others on the line.",
+     .description =
+         "The same, after one thread allocated a block for each and they freed it: slow where a thread "
+         "gets such a block again while its neighbours get the others on the line.",
      .unit = "block with 1,000 writes",
      .threads = {{2, 4, 8}},
      .sizes = {{8, 32}},
@@ -76,4 +78,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family sharing_family() { return family_of(kWorkloads); }
+Family sharing_family() {
+  return family_of(kWorkloads);
+}

@@ -89,8 +89,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "mmtest",
      .group = "shrink",
      .title = "Blocks of 20,000 bytes cut to one byte",
-     .description = "30 million times (--ops sets another number): a block of 20,000 bytes is allocated, a byte of "
-                    "each 4,096 is written, and it is cut to one byte. The last 3 million stay.",
+     .description =
+         "30 million times (--ops sets another number): a block of 20,000 bytes is allocated, a byte of "
+         "each 4,096 is written, and it is cut to one byte. The last 3 million stay.",
      .unit = "block allocated and cut",
      .threads = {{1}},
      .sizes = {},
@@ -106,8 +107,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "shrink",
      .group = "shrink",
      .title = "Blocks of 20,000 bytes cut to the size",
-     .description = "100,000 times (--ops sets another number): a block of 20,000 bytes is allocated, a byte of each "
-                    "4,096 is written, it is cut to the size and filled. All stay; the row gives what is resident.",
+     .description =
+         "100,000 times (--ops sets another number): a block of 20,000 bytes is allocated, a byte of each "
+         "4,096 is written, it is cut to the size and filled. All stay; the row gives what is resident.",
      .unit = "block allocated and cut",
      .threads = {{1}},
      .sizes = {{5000, 1000, 2500, 9000, 10001, 15000}},
@@ -125,4 +127,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family shrink_family() { return family_of(kWorkloads); }
+Family shrink_family() {
+  return family_of(kWorkloads);
+}

@@ -151,8 +151,9 @@ constexpr Workload kWorkloads[] = {
     {.name = "spaces-sequential",
      .group = "latency",
      .title = "Time to allocate and to free, size by size",
-     .description = "For each power of two from 16 bytes to 4 MiB: up to 64 blocks are allocated, written, checked "
-                    "and freed, each malloc and free timed alone. Rows give the percentiles of each size.",
+     .description =
+         "For each power of two from 16 bytes to 4 MiB: up to 64 blocks are allocated, written, checked "
+         "and freed, each malloc and free timed alone. Rows give the percentiles of each size.",
      .unit = "block allocated and freed",
      .threads = {{1}},
      .sizes = {},
@@ -163,9 +164,10 @@ constexpr Workload kWorkloads[] = {
     {.name = "spaces-churn",
      .group = "latency",
      .title = "Time to allocate and to free, 70 % in use",
-     .description = "Blocks of log-uniform sizes from 16 bytes to 4 MiB fill 70 % of the size; then random ones are "
-                    "freed and new ones allocated, each call timed alone. Rows by size, rounded down to a power of "
-                    "two.",
+     .description =
+         "Blocks of log-uniform sizes from 16 bytes to 4 MiB fill 70 % of the size; then random ones are "
+         "freed and new ones allocated, each call timed alone. Rows by size, rounded down to a power of "
+         "two.",
      .unit = "block freed and replaced",
      .threads = {{1}},
      .sizes = {{64 << 20, 512 << 20}},
@@ -181,4 +183,6 @@ constexpr Workload kWorkloads[] = {
 
 }  // namespace
 
-Family spaces_family() { return family_of(kWorkloads); }
+Family spaces_family() {
+  return family_of(kWorkloads);
+}
