@@ -14,22 +14,24 @@ class Creep final : public Load {
 
   void work(Worker& worker) override {
     char** blocks = blocks_ + worker.index * kBlocks;
-    size_t base = kLeast;
-    do {
-      for (size_t i = 0; i < kBlocks; ++i) {
-        char*& slot = blocks[worker.rng.below(kBlocks)];
-        if (slot != nullptr) drop_block(worker, slot);
-        slot = make_block(worker, base + worker.rng.below(base / 4 + 16));
-      }
-      base += base / 16 + 1;
-      if (base > worker.size) base = kLeast;
-    } while (worker.more(kBlocks));
+    uint64_t done;
+    do {  // all sizes from the smallest up: parts would not compare
+      done = 0;
+      for (size_t base = kLeast; base <= worker.size; base += base / 16 + 1, done += kBlocks)
+        for (size_t i = 0; i < kBlocks; ++i) replace(worker, blocks[worker.rng.below(kBlocks)], base);
+    } while (worker.more(done));
   }
 
   void clean(Worker& worker) override { drop_all(worker, blocks_ + worker.index * kBlocks, kBlocks); }
 
  private:
   static constexpr size_t kBlocks = 1000;
+
+  static void replace(Worker& worker, char*& slot, size_t base) {
+    if (slot != nullptr) drop_block(worker, slot);
+    slot = make_block(worker, base + worker.rng.below(base / 4 + 16));
+  }
+
   char** blocks_ = nullptr;
 };
 

@@ -24,7 +24,6 @@ class Residue final : public Load {
 
   void set_up(Run& run) override {
     blocks_ = arena_array<char*>(most(run.size()));
-    order_ = arena_array<uint32_t>(most(run.size()));
     run.rows();
   }
 
@@ -33,23 +32,27 @@ class Residue final : public Load {
     for (uint64_t round = 0; round < rounds_; ++round) {
       size_t count = 0;
       const size_t highest = kHighest[round % 5];
-      while (worker.live.load(std::memory_order_relaxed) + static_cast<int64_t>(highest) <
-             static_cast<int64_t>(worker.size))
+      while (count < most(worker.size) &&
+             worker.live.load(std::memory_order_relaxed) + static_cast<int64_t>(highest) <
+                 static_cast<int64_t>(worker.size))
         blocks_[count++] = make_block(worker, worker.rng.log_uniform(kLeast, highest));
       write_row(*worker.run, round, "full", worker.live.load(std::memory_order_relaxed));
-      shuffle(worker.rng, order_, count);
-      for (size_t i = 0; i < count; ++i) drop_block(worker, blocks_[order_[i]]);
+      for (; count > 0; --count, worker.more(1)) {
+        char*& last = blocks_[count - 1];
+        char*& victim = blocks_[worker.rng.below(count)];
+        drop_block(worker, victim);
+        victim = last;
+      }
       write_row(*worker.run, round, "freed", 0);
-      worker.more(count);
     }
   }
 
  private:
-  static size_t most(size_t bytes) { return bytes / kLeast + 1; }
+  // Blocks of the smallest kind are 34 bytes on average.
+  static size_t most(size_t bytes) { return bytes / 24; }
 
   uint64_t rounds_;
   char** blocks_ = nullptr;
-  uint32_t* order_ = nullptr;
 };
 
 // Threads allocate in turn and idle; the last thread frees nearly all of it. Rows give what is resident

@@ -37,8 +37,8 @@ struct Trace {
 
 // ---- The synthetic trace --------------------------------------------------------------------------------
 
-constexpr uint64_t kSyntheticRecords = 1000000;
-constexpr uint32_t kSyntheticIds = 120000;
+constexpr uint64_t kSyntheticRecords = 500000;
+constexpr uint32_t kSyntheticIds = 60000;
 
 // Sizes of programs at large: a few favourite ones, the rest mostly small.
 uint64_t synthetic_size(Rng& rng) {
@@ -46,9 +46,8 @@ uint64_t synthetic_size(Rng& rng) {
   const size_t kind = rng.below(1000);
   if (kind < 600) return kFavourites[rng.below(sizeof kFavourites / sizeof *kFavourites)];
   if (kind < 900) return rng.log_uniform(kLeast, 512);
-  if (kind < 985) return rng.log_uniform(512, 16384);
-  if (kind < 999) return rng.log_uniform(16384, 262144);
-  return rng.log_uniform(262144, 4 << 20);
+  if (kind < 990) return rng.log_uniform(512, 16384);
+  return rng.one_in(50) ? rng.log_uniform(262144, 2 << 20) : rng.log_uniform(8192, 262144);
 }
 
 // Records until a block ends: most end soon, some live as long as a phase of the program, few to its end.
@@ -56,7 +55,7 @@ uint64_t synthetic_lifetime(Rng& rng) {
   const size_t kind = rng.below(100);
   if (kind < 70) return rng.log_uniform(1, 64);
   if (kind < 94) return rng.log_uniform(64, 30000);
-  return rng.log_uniform(30000, 2000000);
+  return rng.log_uniform(30000, 1000000);
 }
 
 // Blocks by the record they end at: a wheel of lists. Far ends come round and are put on again.
@@ -183,20 +182,10 @@ class Replay final : public Load {
 
   void work(Worker& worker) override {
     char** blocks = blocks_ + worker.index * size_t{trace_.ids};
-    constexpr uint64_t kRound = 1000;
-    bool more = true;
-    while (more) {
-      for (uint64_t i = 0; i < trace_.count && more; i += kRound) {
-        const uint64_t end = i + kRound < trace_.count ? i + kRound : trace_.count;
-        for (uint64_t at = i; at < end; ++at) step(worker, blocks, trace_.records[at]);
-        more = worker.more(end - i);
-      }
-      if (more) drop_all(worker, blocks, trace_.ids);  // what the trace did not free
-    }
-  }
-
-  void clean(Worker& worker) override {
-    drop_all(worker, blocks_ + worker.index * size_t{trace_.ids}, trace_.ids);
+    do {  // whole traces: parts would not compare
+      for (uint64_t i = 0; i < trace_.count; ++i) step(worker, blocks, trace_.records[i]);
+      drop_all(worker, blocks, trace_.ids);  // what the trace did not free
+    } while (worker.more(trace_.count));
   }
 
  private:
@@ -231,7 +220,7 @@ constexpr Workload kWorkloads[] = {
      .title = "Replay of a trace",
      .description =
          "Each thread replays a trace of allocations, reallocs and frees: of --trace FILE, or a synthetic "
-         "one of a million records with favourite sizes and mostly short lives.",
+         "one of 500,000 records with favourite sizes and mostly short lives.",
      .unit = "record",
      .threads = {{1, 2, 4}},
      .sizes = {},
