@@ -57,8 +57,16 @@ inline char* make_block(Worker& worker, size_t size) {
   return block;
 }
 
+// The same of a block that is about to be freed; a second owner would find its stamp gone.
+inline size_t retire(char* block) {
+  const size_t size = stamped_size(block);
+  const Stamp gone = {0, 0};
+  memcpy(block, &gone, sizeof gone);
+  return size;
+}
+
 inline void drop_block(Worker& worker, char* block) {
-  worker.live_add(-static_cast<int64_t>(stamped_size(block)));
+  worker.live_add(-static_cast<int64_t>(retire(block)));
   free(block);
 }
 

@@ -50,7 +50,7 @@ void write_values(Json& json, const char* name, const List& list) {
   json.close(']');
 }
 
-// An empty list of a plan stands for the workload's own.
+// An empty list of a plan stands for the workload's own. Beside "ops", "seconds" is about how long they take.
 void write_plan(Json& json, const char* name, const Plan& plan, const Workload& workload) {
   json.key(name);
   if (plan.seconds == 0 && plan.operations == 0) {
@@ -60,10 +60,8 @@ void write_plan(Json& json, const char* name, const Plan& plan, const Workload& 
   json.open('{');
   write_values(json, "threads", plan.threads.value[0] != 0 ? plan.threads : workload.threads);
   write_values(json, "sizes", plan.sizes.value[0] != 0 ? plan.sizes : workload.sizes);
-  if (plan.operations != 0)
-    json.key("ops").number(plan.operations);
-  else
-    json.key("seconds").number(plan.seconds);
+  if (plan.operations != 0) json.key("ops").number(plan.operations);
+  json.key("seconds").number(plan.seconds);
   json.key("settle").number(plan.settle);
   json.close('}');
 }

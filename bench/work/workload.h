@@ -29,7 +29,7 @@ struct Sizes {
 struct Plan {
   Threads threads = {};
   Sizes sizes = {};
-  double seconds = 0;
+  double seconds = 0;       // of a run; of fixed work, about how long it takes
   uint64_t operations = 0;  // a thread
   double settle = 0;        // seconds until settled memory is read; 0: it is not
 };

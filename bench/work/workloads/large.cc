@@ -23,7 +23,7 @@ class LargeLive final : public Load {
     char** slots = slots_ + worker.index * share_;
     do {
       char*& slot = slots[worker.rng.below(share_)];
-      const size_t old_size = stamped_size(slot), size = draw_(worker);
+      const size_t old_size = retire(slot), size = draw_(worker);
       const uint64_t start = ticks();
       free(slot);
       slot = static_cast<char*>(malloc(size));
@@ -93,7 +93,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "block replaced",
      .threads = {{1, 2, 4}},
      .sizes = {{4 * kMiB}},
-     .quick = {.threads = {{1, 2}}, .seconds = 0.2},
+     .quick = {.threads = {{1}}, .seconds = 0.2},
      .normal = {.threads = {{1, 2, 4}}, .seconds = 0.4},
      .full = {.seconds = 2, .settle = 1},
      .run =
@@ -128,7 +128,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "block replaced",
      .threads = {{1, 2, 4}},
      .sizes = {{65536, 1024}},
-     .quick = {.threads = {{1}}, .sizes = {{65536}}, .seconds = 0.12},
+     .quick = {.threads = {{1}}, .sizes = {{65536}}, .seconds = 0.1},
      .normal = {.threads = {{1, 2}}, .seconds = 0.3},
      .full = {.seconds = 1, .settle = 1},
      .run =

@@ -118,10 +118,10 @@ constexpr Workload kWorkloads[] = {
          "when full and when freed; settled memory is what stays.",
      .unit = "block allocated and freed",
      .threads = {{1}},
-     .sizes = {{64 << 20, 256 << 20}},
-     .quick = {.sizes = {{64 << 20}}, .operations = 5, .settle = 0.3},
-     .normal = {.sizes = {{256 << 20}}, .operations = 10, .settle = 1},
-     .full = {.operations = 20, .settle = 2},
+     .sizes = {{64 << 20, 32 << 20, 256 << 20}},
+     .quick = {.sizes = {{32 << 20}}, .seconds = 0.4, .operations = 5, .settle = 0.3},
+     .normal = {.sizes = {{256 << 20}}, .seconds = 4, .operations = 10, .settle = 1},
+     .full = {.seconds = 6, .operations = 20, .settle = 2},
      .run =
          [](Run& run) {
            if (run.threads() != 1) fail(2, "--threads: this workload has one thread");
@@ -139,8 +139,8 @@ constexpr Workload kWorkloads[] = {
      .threads = {{4, 16}},
      .sizes = {{64 << 20}},
      .quick = {},
-     .normal = {.operations = 1, .settle = 1},
-     .full = {.operations = 1, .settle = 2},
+     .normal = {.seconds = 0.3, .operations = 1, .settle = 1},
+     .full = {.seconds = 0.3, .operations = 1, .settle = 2},
      .run =
          [](Run& run) {
            if (run.size() < 256 * 1024 * run.threads()) fail(2, "--size: at least 256K a thread");

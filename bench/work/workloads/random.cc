@@ -42,7 +42,7 @@ class RandomLive final : public Load {
 
   // The same; the free and the malloc alone are timed.
   static void replace_timed(Worker& worker, char*& slot) {
-    const size_t old_size = stamped_size(slot), size = draw(worker);
+    const size_t old_size = retire(slot), size = draw(worker);
     const uint64_t start = ticks();
     free(slot);
     char* block = static_cast<char*>(malloc(size));
@@ -86,11 +86,11 @@ constexpr Workload kWorkloads[] = {
         "random-live-10k", "10,000 live blocks",
         "10,000 blocks live, of log-uniform sizes from 16 bytes to the size; random ones are checked, freed "
         "and replaced. Every 32nd free + malloc is timed alone.",
-        {{1024, 65536}}, {.threads = {{1, 2}}, .sizes = {{1024}}, .seconds = 0.15},
+        {{1024, 65536}}, {.threads = {{2}}, .sizes = {{1024}}, .seconds = 0.12},
         {.threads = {{1, 2, 4}}, .seconds = 0.3}, {.seconds = 1, .settle = 1}, run_live<10000>),
     random_live("random-live-300k", "300,000 live blocks",
                 "As with 10,000: 300,000 blocks live, so that most are in no cache of the processor.",
-                {{1024, 65536}}, {.threads = {{1}}, .sizes = {{1024}}, .seconds = 0.15},
+                {{1024, 65536}}, {.threads = {{1}}, .sizes = {{1024}}, .seconds = 0.12},
                 {.threads = {{1, 2}}, .sizes = {{1024}}, .seconds = 0.4, .settle = 1},
                 {.seconds = 1, .settle = 1}, run_live<300000>),
     random_live("random-live-3m", "3,000,000 live blocks",

@@ -159,7 +159,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "realloc",
      .threads = {{1, 2}},
      .sizes = {{80 * kMiB, 64 * kKiB}},
-     .quick = {.threads = {{1}}, .sizes = {{80 * kMiB}}, .seconds = 0.15},
+     .quick = {.threads = {{1}}, .sizes = {{80 * kMiB}}, .seconds = 0.12},
      .normal = {.threads = {{1, 2}}, .seconds = 0.4},
      .full = {.seconds = 2, .settle = 1},
      .run =
@@ -177,7 +177,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "realloc",
      .threads = {{1, 2, 4}},
      .sizes = {{1000, 16000}},
-     .quick = {.threads = {{1}}, .sizes = {{1000}}, .seconds = 0.12},
+     .quick = {.threads = {{1}}, .sizes = {{1000}}, .seconds = 0.1},
      .normal = {.threads = {{1, 2}}, .seconds = 0.3},
      .full = {.seconds = 1, .settle = 1},
      .run =
@@ -191,7 +191,7 @@ constexpr Workload kWorkloads[] = {
              {}, run_resize<16, 256, 4000>),
     resizing("realloc-small", "Reallocs, 16 bytes to 4 KiB",
              "Each thread sets random ones of 4,000 blocks to random sizes of 16 bytes to 4 KiB.",
-             {.threads = {{1}}, .seconds = 0.12}, run_resize<16, 4 * kKiB, 4000>),
+             {.threads = {{1}}, .seconds = 0.1}, run_resize<16, 4 * kKiB, 4000>),
     resizing("realloc-medium", "Reallocs, 1 to 64 KiB",
              "Each thread sets random ones of 1,000 blocks to random sizes of 1 to 64 KiB.", {},
              run_resize<kKiB, 64 * kKiB, 1000>),

@@ -226,9 +226,9 @@ constexpr Workload kWorkloads[] = {
      .unit = "allocation or free",
      .threads = {{1, 2, 3, 4, 5}},
      .sizes = {},
-     .quick = {.threads = {{1, 2}}, .operations = 6200000},
-     .normal = {.threads = {{1, 2, 3, 4, 5}}, .operations = 20200000},
-     .full = {.operations = 60200000, .settle = 1},
+     .quick = {.threads = {{1, 2}}, .seconds = 0.15, .operations = 3200000},
+     .normal = {.threads = {{1, 2, 3, 4, 5}}, .seconds = 0.8, .operations = 20200000},
+     .full = {.seconds = 1.5, .operations = 60200000, .settle = 1},
      .run = run_sweeps},
     {.name = "small-ring",
      .group = "small",
@@ -239,9 +239,9 @@ constexpr Workload kWorkloads[] = {
      .unit = "block allocated and freed",
      .threads = {{1, 2, 4}},
      .sizes = {},
-     .quick = {.threads = {{1}}, .operations = 3000000},
-     .normal = {.threads = {{1, 2}}, .operations = 10000000},
-     .full = {.operations = 10000000, .settle = 1},
+     .quick = {.threads = {{1}}, .seconds = 0.12, .operations = 3000000},
+     .normal = {.threads = {{1, 2}}, .seconds = 0.35, .operations = 10000000},
+     .full = {.seconds = 0.35, .operations = 10000000, .settle = 1},
      .run =
          [](Run& run) {
            FifoRing load(run.operations_or(10000000));
@@ -257,9 +257,9 @@ constexpr Workload kWorkloads[] = {
      .unit = "block replaced",
      .threads = {{64, 8}},
      .sizes = {{32752}},
-     .quick = {.threads = {{8}}, .operations = 200000},
-     .normal = {.threads = {{64}}, .operations = 400000},
-     .full = {.threads = {{64}}, .operations = 2000000, .settle = 1},
+     .quick = {.threads = {{8}}, .seconds = 0.3, .operations = 100000},
+     .normal = {.threads = {{64}}, .seconds = 0.8, .operations = 400000},
+     .full = {.threads = {{64}}, .seconds = 3, .operations = 2000000, .settle = 1},
      .run = run_constant_load},
 };
 

@@ -41,7 +41,7 @@ class Server final : public Load {
       slot = make_block(worker, draw(worker));
       return;
     }
-    const size_t old_size = stamped_size(slot), size = draw(worker);
+    const size_t old_size = retire(slot), size = draw(worker);
     const uint64_t start = ticks();
     free(slot);
     slot = static_cast<char*>(malloc(size));
@@ -163,7 +163,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "block replaced",
      .threads = {{2, 1, 4, 8}},
      .sizes = {{1024, 65536}},
-     .quick = {.threads = {{2}}, .sizes = {{1024}}, .seconds = 0.15},
+     .quick = {.threads = {{2}}, .sizes = {{1024}}, .seconds = 0.12},
      .normal = {.threads = {{1, 2, 8}}, .sizes = {{1024}}, .seconds = 0.4, .settle = 1},
      .full = {.seconds = 1, .settle = 1},
      .run =
@@ -182,7 +182,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "step",
      .threads = {{2, 4, 8}},
      .sizes = {},
-     .quick = {.threads = {{4}}, .seconds = 0.15},
+     .quick = {.threads = {{4}}, .seconds = 0.12},
      .normal = {.threads = {{2, 8}}, .seconds = 0.4, .settle = 1},
      .full = {.seconds = 1, .settle = 1},
      .run =
@@ -199,7 +199,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "block allocated and freed",
      .threads = {{1, 2, 4, 8}},
      .sizes = {{8192}},
-     .quick = {.threads = {{2}}, .seconds = 0.15},
+     .quick = {.threads = {{2}}, .seconds = 0.12},
      .normal = {.threads = {{1, 2, 4}}, .seconds = 0.3},
      .full = {.seconds = 1, .settle = 1},
      .run =

@@ -57,7 +57,7 @@ constexpr Workload kWorkloads[] = {
      .unit = "block with 1,000 writes",
      .threads = {{2, 4, 8}},
      .sizes = {{8, 32}},
-     .quick = {.threads = {{2}}, .sizes = {{8}}, .seconds = 0.1},
+     .quick = {},
      .normal = {.threads = {{2, 4}}, .sizes = {{8}}, .seconds = 0.2},
      .full = {.seconds = 1, .settle = 1},
      .run = run_sharing<false>},

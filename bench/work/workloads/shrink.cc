@@ -95,9 +95,9 @@ constexpr Workload kWorkloads[] = {
      .unit = "block allocated and cut",
      .threads = {{1}},
      .sizes = {},
-     .quick = {.operations = 1500000},
-     .normal = {.operations = 30000000},
-     .full = {.operations = 30000000, .settle = 1},
+     .quick = {.seconds = 0.1, .operations = 1000000},
+     .normal = {.seconds = 1.5, .operations = 30000000},
+     .full = {.seconds = 1.5, .operations = 30000000, .settle = 1},
      .run =
          [](Run& run) {
            one_thread(run);
@@ -113,9 +113,9 @@ constexpr Workload kWorkloads[] = {
      .unit = "block allocated and cut",
      .threads = {{1}},
      .sizes = {{5000, 1000, 2500, 9000, 10001, 15000}},
-     .quick = {.sizes = {{9000}}, .operations = 10000},
-     .normal = {.sizes = {{5000, 9000, 15000}}, .operations = 30000, .settle = 1},
-     .full = {.operations = 100000, .settle = 1},
+     .quick = {.sizes = {{9000}}, .seconds = 0.1, .operations = 10000},
+     .normal = {.sizes = {{5000, 9000, 15000}}, .seconds = 0.3, .operations = 30000, .settle = 1},
+     .full = {.seconds = 1, .operations = 100000, .settle = 1},
      .run =
          [](Run& run) {
            one_thread(run);

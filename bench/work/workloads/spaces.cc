@@ -69,7 +69,7 @@ class Sequential final : public Load {
     }
     worker.live_add(static_cast<int64_t>(count * size));
     for (size_t i = 0; i < count; ++i) {
-      if (stamped_size(blocks_[i]) != size) fail_broken(blocks_[i]);
+      if (retire(blocks_[i]) != size) fail_broken(blocks_[i]);
       timed_free(row.release, blocks_[i]);
     }
     worker.live_add(-static_cast<int64_t>(count * size));
@@ -124,7 +124,7 @@ class Churn final : public Load {
     char* block = blocks_[victim];
     blocks_[victim] = blocks_[--count_];
     blocks_[count_] = nullptr;
-    const size_t size = stamped_size(block);
+    const size_t size = retire(block);
     timed_free(table_[row_of(size)].release, block);
     in_use_ -= size;
     worker.live_add(-static_cast<int64_t>(size));
