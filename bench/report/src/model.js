@@ -6,6 +6,7 @@ function makeModel(data) {
   const cells = cellsOf(results);
   const ops = (result) => positive(result?.ops_per_second?.median);
   const memory = (result) => positive(result?.peak_bytes?.median);
+  const cpu = (result) => positive(result?.cpu_ns_per_operation?.median);
 
   function positive(value) {
     return Number.isFinite(value) && value > 0 ? value : null;
@@ -44,11 +45,13 @@ function makeModel(data) {
     const other = reference(cell, name, against, ops, (a, b) => a > b);
     return own && other ? other / own : null;
   }
-  function memoryRatio(cell, name, against) {
-    const own = memory(cell.by.get(name));
-    const other = reference(cell, name, against, memory, (a, b) => a < b);
+  function costRatio(cell, name, against, cost) {
+    const own = cost(cell.by.get(name));
+    const other = reference(cell, name, against, cost, (a, b) => a < b);
     return own && other ? own / other : null;
   }
+  const memoryRatio = (cell, name, against) => costRatio(cell, name, against, memory);
+  const cpuRatio = (cell, name, against) => costRatio(cell, name, against, cpu);
 
   function geomean(values) {
     const known = values.filter((value) => value !== null && value > 0);
@@ -64,42 +67,11 @@ function makeModel(data) {
     return groups;
   }
 
-  // Each workload counts once, however many cells it has.
-  function mean(name, against, ratio) {
-    return geomean([...workloads().values()].map((group) => geomean(group.map((cell) => ratio(cell, name, against)))));
-  }
-
-  function worst(name, against, ratio) {
-    let found = null;
-    for (const cell of cells) {
-      const value = ratio(cell, name, against);
-      if (value !== null && (!found || value > found.ratio)) found = { ...cell, ratio: value };
-    }
-    return found;
-  }
-
   // Within 2 % is even.
   const verdict = (ratio) => (ratio === null ? null : ratio < 0.98 ? "win" : ratio > 1.02 ? "loss" : "even");
 
-  function score(name) {
-    const count = { win: 0, loss: 0, even: 0 };
-    for (const cell of cells) {
-      const said = verdict(timeRatio(cell, name, "best"));
-      if (said) count[said] += 1;
-    }
-    const failed = cells.filter((cell) => cell.by.get(name)?.error).length;
-    const line = { name, ...count, failed };
-    for (const against of ["baseline", "best"]) {
-      const other = against === "best" ? "best" : data.baseline;
-      line[against] = {
-        time: mean(name, other, timeRatio),
-        memory: mean(name, other, memoryRatio),
-        worstTime: worst(name, other, timeRatio),
-        worstMemory: worst(name, other, memoryRatio),
-      };
-    }
-    return line;
-  }
+  // What the file says an allocator's cells come to.
+  const score = (name) => (data.summary || []).find((line) => line.allocator === name) || null;
 
   // Workloads measured at two or more thread counts and two or more sizes.
   function grids() {
@@ -119,6 +91,6 @@ function makeModel(data) {
     return [...new Set(values.filter((value) => value > 0))].sort((a, b) => a - b);
   }
 
-  return { data, names, cells, ops, memory, timeRatio, memoryRatio, geomean, workloads, verdict, score, grids, ascending,
+  return { data, names, cells, ops, memory, cpu, timeRatio, memoryRatio, cpuRatio, geomean, workloads, verdict, score, grids, ascending,
            subject: names[0], peers: names.slice(1) };
 }

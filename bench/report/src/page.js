@@ -14,6 +14,15 @@ const page = (() => {
     complain.apply(console, parts);
   };
 
+  // ECharts takes the width of this character for the height of a line; without a font that has it, lines are cut.
+  const pen = document.createElement("canvas").getContext("2d");
+  echarts.setPlatformAPI({
+    measureText(text, font) {
+      pen.font = font || "12px sans-serif";
+      return text === "国" ? { width: 1.2 * parseFloat(/([\d.]+)px/.exec(pen.font)[1]) } : pen.measureText(text);
+    },
+  });
+
   function el(tag, attributes, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {

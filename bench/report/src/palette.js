@@ -52,22 +52,32 @@ const palette = (() => {
     return mix(stops[low], stops[low + 1], at - low);
   }
 
-  // Blue below 1, near white at 1, orange above.
-  const diverging = [[8, 64, 129], [43, 120, 190], [133, 185, 224], [240, 240, 238], [246, 190, 110], [222, 126, 22], [140, 68, 4]];
-  // Dark blue to yellow with an even rise in lightness.
-  const sequential = [[0, 42, 94], [45, 70, 110], [92, 98, 112], [128, 127, 120], [168, 158, 114], [212, 193, 94], [253, 232, 69]];
+  // Blue below 1, orange above; grey only where it is even, so that a small loss is seen as one.
+  const below = [[190, 219, 241], [122, 180, 224], [44, 122, 191], [6, 60, 122]];
+  const above = [[253, 224, 178], [246, 184, 98], [222, 126, 22], [136, 64, 2]];
+  const even = [240, 240, 238];
+  // Dark blue over green to yellow with an even rise in lightness.
+  const sequential = [[24, 30, 92], [36, 80, 138], [30, 128, 142], [62, 170, 118], [150, 205, 72], [253, 231, 60]];
 
   const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#14171a" : "#ffffff");
-  // Where a ratio lies on the diverging scale whose ends are 1/limit and limit.
-  const place = (ratio, limit) => 0.5 + Math.log(ratio) / Math.log(limit) / 2;
+  // The ends of the scale are 1/limit and limit.
+  function ratioColor(ratio, limit) {
+    if (Math.abs(ratio - 1) <= 0.02) return even;
+    return along(ratio < 1 ? below : above, Math.abs(Math.log(ratio) / Math.log(limit)) ** 0.7);
+  }
   function ratioStyle(ratio, limit) {
-    const rgb = along(diverging, place(ratio, limit));
+    const rgb = ratioColor(ratio, limit);
     return { background: css(rgb), color: ink(rgb) };
+  }
+  // The whole scale in steps fine enough for the band that is even.
+  function diverging(limit) {
+    const steps = 400;
+    return Array.from({ length: steps + 1 }, (_, i) => css(ratioColor(limit ** ((2 * i) / steps - 1), limit)));
   }
   function valueStyle(share) {
     const rgb = along(sequential, share);
     return { background: css(rgb), color: ink(rgb) };
   }
 
-  return { theme, allocators, ratioStyle, valueStyle, diverging: diverging.map(css), sequential: sequential.map(css) };
+  return { theme, allocators, ratioStyle, valueStyle, diverging, sequential: sequential.map(css) };
 })();

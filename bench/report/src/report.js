@@ -8,11 +8,12 @@ function heading() {
   const parts = [data.date, data.mode && `${data.mode} run`, machine.cpu, machine.cores && `${machine.cores} cores`, machine.distribution];
   document.getElementById("run").textContent = parts.filter(Boolean).join(" · ");
   const line = model.score(model.subject);
-  const sentence = (against, name) => `${name}: time ${format.ratio(line[against].time)}, memory ${format.ratio(line[against].memory)}`;
+  if (!line) return;
+  const of = (key) => `time ${format.ratio(line.time_ratio_geomean?.[key])}, memory ${format.ratio(line.memory_ratio_geomean?.[key])}`;
   document.getElementById("verdict").textContent =
-    `${model.subject}, geometric means, below 1 is better — ${sentence("best", "against the best other of each cell")}; ` +
-    `${sentence("baseline", `against ${data.baseline}`)}. ` +
-    `It is faster than every other in ${line.win} of ${line.win + line.even + line.loss} cells, even in ${line.even}, slower than the best in ${line.loss}.`;
+    `${model.subject} against the best other allocator of each cell: ${of("vs_best")}; against ${data.baseline}: ${of("vs_baseline")} ` +
+    `(geometric means, below 1 is better). It wins ${line.wins} cells, loses ${line.losses}, and is even in ${line.ties}` +
+    (line.errors ? `; ${line.errors} failed.` : ".");
 }
 
 function gridSections() {
@@ -59,7 +60,7 @@ function facts(parent) {
 
 function sections() {
   const scores = page.section("scores", "Scores",
-    `Geometric means over the workloads, each counted once; time for the same work and peak resident memory, below 1 is better. ▼ better, ▲ worse; within 2 % is even.`);
+    "Geometric means over the cells: time for the same work, CPU time and peak resident memory, below 1 is better. ▼ better, ▲ worse; within 2 % is even.");
   tables.scores(scores);
   charts.overview(scores);
   const cells = page.section("cells", "Every cell", "Click a name to sort by it. ▼ better, ▲ worse than what it is measured against.");

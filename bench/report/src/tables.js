@@ -15,58 +15,53 @@ const tables = (() => {
       said === "win" ? el("span", { class: "mark", "aria-label": "better" }, " ▼") : null);
   }
 
-  const where = (worst) => (worst ? [ratioCell(worst.ratio), el("td", { class: "where" }, format.cell(worst))]
-                                  : [el("td", { class: "number" }, "–"), el("td", {}, "–")]);
+  // A worst cell: how far off, and where.
+  function worstCell(worst) {
+    if (!worst) return el("td", { class: "number" }, "–");
+    const made = ratioCell(worst.ratio);
+    made.append(el("small", {}, format.cell(worst)));
+    return made;
+  }
 
   function scores(parent) {
-    const table = el("table", { class: "scores" });
-    const baseline = model.data.baseline;
+    const known = model.names.filter((name) => model.score(name));
+    if (!known.length) return page.missing(parent, "scores", "This file has no summary.");
+    const against = ["vs_baseline", "vs_best"];
+    const means = ["time", "CPU time", "memory"];
+    const table = el("table", { class: "scores", id: "score-table" });
     table.append(el("thead", {},
-      el("tr", {}, el("th", { rowspan: 2, scope: "col" }, "allocator"), el("th", { colspan: 2 }, `against ${baseline}`),
-        el("th", { colspan: 2 }, "against the best other"), el("th", { colspan: 4 }, "cells against the best other"),
-        el("th", { colspan: 4 }, "worst cells against the best other")),
-      el("tr", {}, ["time", "memory", "time", "memory", "wins", "even", "losses", "failed", "time", "where", "memory", "where"]
-        .map((name) => el("th", { scope: "col" }, name)))));
-    const body = el("tbody", {});
-    for (const name of model.names) {
+      el("tr", {}, el("th", { rowspan: 2, scope: "col" }, "allocator"), el("th", { colspan: 3 }, `against ${model.data.baseline}`),
+        el("th", { colspan: 3 }, "against the best other"), el("th", { colspan: 4 }, "cells, time against the best other"),
+        el("th", { colspan: 2 }, "worst cell against the best other")),
+      el("tr", {}, [...means, ...means, "wins", "even", "losses", "failed", "time", "memory"].map((name) => el("th", { scope: "col" }, name)))));
+    table.append(el("tbody", {}, known.map((name) => {
       const line = model.score(name);
-      const number = (value) => el("td", { class: "number" }, String(value));
-      body.append(el("tr", { class: name === model.subject ? "subject" : null },
-        el("th", { scope: "row" }, swatch(name), name),
-        ratioCell(line.baseline.time), ratioCell(line.baseline.memory), ratioCell(line.best.time), ratioCell(line.best.memory),
-        number(line.win), number(line.even), number(line.loss), number(line.failed),
-        ...where(line.best.worstTime), ...where(line.best.worstMemory)));
-    }
-    table.append(body);
+      const mean = (kind, other) => ratioCell(line[`${kind}_ratio_geomean`]?.[other] ?? null);
+      return el("tr", { class: name === model.subject ? "subject" : null }, el("th", { scope: "row" }, swatch(name), name),
+        against.flatMap((other) => ["time", "cpu", "memory"].map((kind) => mean(kind, other))),
+        ["wins", "ties", "losses", "errors"].map((key) => el("td", { class: "number" }, String(line[key] ?? "–"))),
+        worstCell(line.worst_time?.vs_best), worstCell(line.worst_memory?.vs_best));
+    })));
     parent.append(el("div", { class: "scroll" }, table));
-    page.status.tables.push({ id: "scores", rows: model.names.length });
+    page.status.tables.push({ id: "scores", rows: known.length });
   }
 
   // What the table of cells can show; `better` says which end wins.
   function metrics() {
     const median = (key) => (result) => result?.[key]?.median ?? null;
-    const run = (key) => (result) => {
-      const all = (result?.runs || []).map((each) => each[key]).filter(Number.isFinite).sort((a, b) => a - b);
-      return all.length ? all[Math.floor(all.length / 2)] : null;
-    };
     const of = (read) => (cell, name) => read(cell.by.get(name));
     return [
       { id: "best", label: "time against the best other", ratio: true, value: (c, n) => model.timeRatio(c, n, "best") },
       { id: "baseline", label: `time against ${model.data.baseline}`, ratio: true, value: (c, n) => model.timeRatio(c, n, model.data.baseline) },
       { id: "ops", label: "operations per second", show: format.count, better: "high", value: of(model.ops), spread: "ops_per_second" },
-      { id: "cpu", label: "CPU seconds per million operations", show: (v) => format.seconds(v), better: "low", value: of(cpuPerMillion) },
+      { id: "cpu-best", label: "CPU time against the best other", ratio: true, value: (c, n) => model.cpuRatio(c, n, "best") },
+      { id: "cpu", label: "CPU time of an operation", show: format.time, better: "low", value: of(model.cpu), spread: "cpu_ns_per_operation" },
       { id: "memory-best", label: "peak memory against the best other", ratio: true, value: (c, n) => model.memoryRatio(c, n, "best") },
       { id: "memory", label: "peak resident memory", show: format.bytes, better: "low", value: of(model.memory), spread: "peak_bytes" },
       { id: "settled", label: "resident memory 1 s after all is freed", show: format.bytes, better: "low", value: of(median("settled_bytes")), spread: "settled_bytes" },
-      { id: "faults", label: "minor page faults (median run)", show: format.count, better: "low", value: of(run("minor_faults")) },
+      { id: "faults", label: "minor page faults", show: format.count, better: "low", value: of(median("minor_faults")), spread: "minor_faults" },
       { id: "p99", label: "latency p99", show: format.time, better: "low", value: of((r) => r?.latency?.p99 ?? null) },
     ];
-  }
-
-  function cpuPerMillion(result) {
-    const each = (result?.runs || []).filter((run) => run.operations > 0).map((run) => (run.cpu_seconds / run.operations) * 1e6);
-    each.sort((a, b) => a - b);
-    return each.length ? each[Math.floor(each.length / 2)] : null;
   }
 
   function cells(parent) {
@@ -142,29 +137,39 @@ const tables = (() => {
       el("li", {}, `${result.allocator}, ${format.cell(result)}: ${result.error}`))));
   }
 
+  // {malloc: {p50: 20}} → {"malloc p50": 20}; times are in nanoseconds, and how many were timed is of no interest here.
+  function flat(line) {
+    return Object.fromEntries(Object.entries(line).flatMap(([key, value]) => (value && typeof value === "object"
+      ? Object.entries(value).filter(([part]) => !["unit", "count"].includes(part)).map(([part, own]) => [`${key} ${part}`, own])
+      : [[key, value]])));
+  }
+
   function shown(key, value) {
     if (typeof value !== "number") return value == null ? "–" : String(value);
-    if (/(_ns|^p\d+|mean|median|max)$/.test(key) && !/bytes/.test(key)) return format.time(value);
-    if (/bytes|^size$|resident/.test(key)) return format.bytes(value);
-    if (/seconds/.test(key)) return format.seconds(value);
+    if (/ (p\d+|mean|median|max)$/.test(key)) return format.time(value);
+    if (/bytes|^size$|resident|payload|cut_to/.test(key)) return format.bytes(value);
+    if (/seconds$/.test(key)) return format.seconds(value);
     return /ratio/.test(key) ? format.ratio(value) : format.count(value);
   }
 
-  // One table for each cell whose result is itself a table.
+  // One table for each cell whose result is itself a table: line by line, the allocators below each other.
   function rows(parent) {
     let made = 0;
     for (const cell of model.cells) {
-      const known = model.names.map((name) => cell.by.get(name)).filter((result) => result?.rows?.length);
+      const known = model.names.filter((name) => cell.by.get(name)?.rows?.length);
       if (!known.length) continue;
       made += 1;
-      const keys = [...new Set(known.flatMap((result) => result.rows.flatMap(Object.keys)))];
-      const body = known.flatMap((result) => result.rows.map((line) => el("tr", {},
-        el("th", { scope: "row" }, swatch(result.allocator), result.allocator),
-        keys.map((key) => el("td", { class: typeof line[key] === "number" ? "number" : null }, shown(key, line[key]))))));
+      const of = new Map(known.map((name) => [name, cell.by.get(name).rows.map(flat)]));
+      const [first, ...keys] = [...new Set([...of.values()].flat().flatMap(Object.keys))];
+      const most = Math.max(...[...of.values()].map((lines) => lines.length));
+      const body = Array.from({ length: most }, (_, i) => known.filter((name) => of.get(name)[i]).map((name, nth) => {
+        const line = of.get(name)[i];
+        const value = (key) => el("td", { class: typeof line[key] === "number" ? "number" : null }, shown(key, line[key]));
+        return el("tr", { class: nth === 0 ? "first" : null }, value(first), el("th", { scope: "row" }, swatch(name), name), keys.map(value));
+      })).flat();
+      const head = [first, "allocator", ...keys].map((key) => el("th", { scope: "col" }, key.replaceAll("_", " ").replace("p999", "p99.9")));
       parent.append(el("details", { open: made === 1 }, el("summary", {}, `${cell.title || cell.workload} (${format.cell(cell)})`),
-        el("div", { class: "scroll tall" }, el("table", {},
-          el("thead", {}, el("tr", {}, ["allocator", ...keys].map((key) => el("th", { scope: "col" }, key.replaceAll("_", " "))))),
-          el("tbody", {}, body)))));
+        el("div", { class: "scroll tall" }, el("table", { class: "rows" }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)))));
       page.status.tables.push({ id: `rows:${cell.key}`, rows: body.length });
     }
     return made;

@@ -28,14 +28,18 @@ class Maker:
     def speed(self, name, threads, size):
         """Shapes as real allocators have them: some scale, some lock, some slow down with the size."""
         index = self.names.index(name)
-        scale = threads ** (0.85 - 0.16 * index % 0.9)
+        scale = threads ** (0.85 - 0.07 * index)
         slope = 1 + (size / 16384) ** (0.35 + 0.08 * (index % 4))
+        if name == "tcmalloc" and size <= 64:
+            slope = 0.7  # so that not all is won
+        if name == "jemalloc" and size >= 65536 and threads < 4:
+            slope *= 0.3
         return 2.4e7 / (1 + 0.15 * index) * scale / slope * self.random.uniform(0.9, 1.1)
 
     def add(self, workload, group, threads, size, *, latency=False, series=False, rows=None, unit="ops/s", seconds=1.0):
         for index, name in enumerate(self.names):
             rate = self.speed(name, threads or 1, size or 64)
-            peak = int((size or 64) * 2e4 * (1 + 0.12 * index * self.random.random()) + 4e6)
+            peak = int((size or 64) * 2e4 * (1 + 0.12 * index * (self.random.random() - 0.3)) + 4e6)
             runs = [
                 {
                     "operations": int(rate * seconds * factor), "seconds": seconds, "cpu_seconds": seconds * (threads or 1) * 0.97,
@@ -47,6 +51,7 @@ class Maker:
                 "workload": workload, "group": group, "title": workload.replace("-", " "), "unit": unit,
                 "threads": threads, "size": size, "allocator": name, "runs": runs,
                 "ops_per_second": spread(rate), "cpu_seconds": spread(seconds * (threads or 1) * 0.97),
+                "cpu_ns_per_operation": spread(0.97e9 * (threads or 1) / rate), "minor_faults": spread(peak // 4096, 0),
                 "peak_bytes": spread(peak, 0.01), "settled_bytes": spread(peak // 5, 0.01),
                 "latency": self.latency(index) if latency else None,
                 "series": self.series(index, peak) if series else None,
@@ -67,11 +72,13 @@ class Maker:
 
 
 def size_rows(index):
+    def times(base):
+        return {"unit": "ns", "count": 64, "p50": base, "p99": base * 5, "p999": base * 60, "max": base * 9e3, "mean": base * 1.2}
+
     return [
-        {"size": size, "malloc_p50": 18 + 3 * index + size / 5e4, "malloc_p99": 90 + 20 * index + size / 2e3,
-         "malloc_max": 4e5 * (index + 1), "free_p50": 15 + 2 * index}
+        {"size": size, "malloc": times(18 + 3 * index + size / 5e4), "free": times(15 + 2 * index)}
         for size in (16, 256, 4096, 65536, 1048576)
-    ]  # fmt: skip
+    ]
 
 
 def waste(names):
@@ -82,6 +89,48 @@ def waste(names):
             grain = max(16, 2 ** int(math.log2(size)) // steps)
             points.append({"size": size, "allocator": name, "usable": -(-size // grain) * grain})
     return points
+
+
+COSTS = {
+    "time": lambda result: 1 / result["ops_per_second"]["median"],
+    "cpu": lambda result: result["cpu_ns_per_operation"]["median"],
+    "memory": lambda result: result["peak_bytes"]["median"],
+}
+
+
+def ratios(results, kind):
+    """(result, against the baseline or None, against the best other or None) of all results that did not fail."""
+    cells = {}
+    for result in results:
+        if not result["error"]:
+            cells.setdefault((result["workload"], result["threads"], result["size"]), {})[result["allocator"]] = result
+    for cell in cells.values():
+        costs = {name: COSTS[kind](result) for name, result in cell.items()}
+        for name, result in cell.items():
+            others = [cost for other, cost in costs.items() if other != name]
+            yield (result, costs[name] / costs["system"] if "system" in costs else None,
+                   costs[name] / min(others) if others else None)  # fmt: skip
+
+
+def summary(results, names):
+    lines = {name: {"allocator": name} for name in names}
+    for kind in COSTS:
+        every = list(ratios(results, kind))
+        for name, line in lines.items():
+            means, worst = {}, {}
+            for place, key in ((1, "vs_baseline"), (2, "vs_best")):
+                own = [(entry[place], entry[0]) for entry in every if entry[0]["allocator"] == name and entry[place]]
+                means[key] = math.exp(sum(math.log(ratio) for ratio, _ in own) / len(own))
+                ratio, result = max(own, key=lambda pair: pair[0])
+                worst[key] = {**{part: result[part] for part in ("workload", "threads", "size")}, "ratio": ratio}
+            line[f"{kind}_ratio_geomean"], line[f"worst_{kind}"] = means, worst
+            if kind == "time":
+                best = [entry[2] for entry in every if entry[0]["allocator"] == name and entry[2]]
+                line["wins"] = sum(ratio < 0.98 for ratio in best)
+                line["losses"] = sum(ratio > 1.02 for ratio in best)
+                line["ties"] = len(best) - line["wins"] - line["losses"]
+                line["errors"] = sum(bool(r["error"]) for r in results if r["allocator"] == name)
+    return list(lines.values())
 
 
 def sample(mode):
@@ -115,7 +164,7 @@ def sample(mode):
                     "compiler": "none", "flags": "-O0", "thp": "madvise", "page_size": 4096, "load_before": 0.25},
         "allocators": [{"name": name, "version": f"0.{i}-sample", "library": f"/lib/lib{name}.so", "origin": "build" if i == 0 else "apt",
                         "flags": "-O2"} for i, name in enumerate(names)],
-        "baseline": "system", "results": results, "summary": [],
+        "baseline": "system", "results": results, "summary": summary(results, names),
         "waste": [] if mode == "quick" else waste(names),
     }  # fmt: skip
 

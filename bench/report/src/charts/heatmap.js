@@ -1,14 +1,16 @@
 "use strict";
 // Speed of the subject over another's, threads × size.
-charts.ratioLimit = (grid) => {
+charts.farthest = (grid) => {
   const far = Math.max(...grid.cells.flatMap((cell) => [...model.peers, "best"].map((against) => {
     const ratio = model.timeRatio(cell, model.subject, against);
     return ratio === null ? 1 : Math.max(ratio, 1 / ratio);
   })));
-  return 2 ** Math.min(Math.max(Math.ceil(Math.log2(far)), 1), 4);
+  return 2 ** Math.max(Math.ceil(Math.log2(far)), 1);
 };
+// Colours reach their ends at 8 times at most: beyond it the figure says more than a shade.
+charts.ratioLimit = (grid) => Math.min(charts.farthest(grid), 8);
 
-charts.ratioScale = (parent, limit) => page.scale(parent, palette.diverging,
+charts.ratioScale = (parent, limit) => page.scale(parent, palette.diverging(limit),
   [`1/${limit} or less`, "1", `${limit} or more`],
   `Speed of ${model.subject} ÷ speed of the other: blue below 1, ${model.subject} is slower; orange above 1, it is faster. Logarithmic.`);
 
@@ -24,7 +26,7 @@ charts.heatmaps = (parent, grid) => {
       const time = cell ? model.timeRatio(cell, model.subject, against) : null;
       if (time) points.push({ value: [x, y, Math.log2(1 / time)], label: { color: palette.ratioStyle(1 / time, limit).color } });
     }));
-    const title = against === "best" ? "against the best other in each cell" : `against ${against}`;
+    const title = against === "best" ? "against the best other" : `against ${against}`;
     if (!points.length) {
       page.missing(box, `heatmap:${grid.workload}:${against}`, `${title}: no cell that both ended.`);
       continue;
@@ -36,7 +38,7 @@ charts.heatmaps = (parent, grid) => {
         `${format.threads(grid.threads[value[0]])}, ${format.bytes(grid.sizes[value[1]])}: ${format.ratio(2 ** value[2])}` },
       xAxis: axis("category", "threads", { data: grid.threads.map(String), nameGap: 24, axisLabel: { interval: 0 } }),
       yAxis: axis("category", null, { data: grid.sizes.map(format.bytes), axisLabel: { interval: 0, hideOverlap: true } }),
-      visualMap: { show: false, min: -Math.log2(limit), max: Math.log2(limit), dimension: 2, inRange: { color: palette.diverging } },
+      visualMap: { show: false, min: -Math.log2(limit), max: Math.log2(limit), dimension: 2, inRange: { color: palette.diverging(limit) } },
       series: [{ type: "heatmap", data: points, label: { show: width / (grid.threads.length + 2) > 26, fontSize: 10,
         formatter: ({ value }) => format.ratio(2 ** value[2]) }, emphasis: { itemStyle: { borderColor: palette.theme().text, borderWidth: 1 } } }],
     });

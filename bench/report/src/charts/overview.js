@@ -14,7 +14,7 @@ charts.overview = (parent) => {
     const build = () => {
       const theme = palette.theme();
       return plain({
-        grid: { left: 8, right: 24, top: 8, bottom: 30, containLabel: true },
+        grid: { left: 16 + 7 * Math.max(...known.map((line) => line.workload.length)), right: 24, top: 8, bottom: 40 },
         xAxis: axis("value", "against the best other, below 1 is better", { nameGap: 26, min: -Math.log2(far) * 1.25, max: Math.log2(far) * 1.25,
           splitNumber: 4, axisLabel: { formatter: (value) => format.ratio(2 ** value) } }),
         yAxis: axis("category", null, { data: known.map((line) => line.workload), axisLabel: { interval: 0 }, splitLine: { show: false } }),
