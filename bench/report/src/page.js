@@ -82,18 +82,17 @@ const page = (() => {
     parent.append(box);
     const size = (width) => (typeof height === "function" ? height(width) : height);
     const width = canvas.clientWidth || 320;
-    canvas.style.height = `${size(width)}px`;
-    const drawn = echarts.init(canvas, null, { renderer: gl ? "canvas" : "svg" });
-    drawn.setOption({ animation: false, ...build(width) });
-    const entry = { id, kind: gl ? "webgl" : "svg", points, marks: gl ? ink(drawn) : canvas.querySelectorAll("svg path").length };
-    status.charts.push(entry);
-    const made = { drawn, width, redraw };
+    const made = { drawn: null, width, redraw };
     function redraw() {
       made.width = canvas.clientWidth || made.width;
       canvas.style.height = `${size(made.width)}px`;
-      drawn.resize();
-      drawn.setOption({ animation: false, ...build(made.width) }, { notMerge: true });
+      if (gl) made.drawn?.dispose();  // a camera does not survive another size
+      if (gl || !made.drawn) made.drawn = echarts.init(canvas, null, { renderer: gl ? "canvas" : "svg" });
+      made.drawn.resize();
+      made.drawn.setOption({ animation: false, ...build(made.width) }, { notMerge: true });
     }
+    redraw();
+    status.charts.push({ id, kind: gl ? "webgl" : "svg", points, marks: gl ? ink(made.drawn) : canvas.querySelectorAll("svg path").length });
     live.push(made);
     new ResizeObserver(() => canvas.clientWidth && canvas.clientWidth !== made.width && redraw()).observe(canvas);
     return made;

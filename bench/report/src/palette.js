@@ -14,7 +14,7 @@ const palette = (() => {
   ];
   const spare = [["#5d4037", "#c9a99c"], ["#37616b", "#8fc6d3"], ["#7a7a1f", "#cfcf6b"], ["#49306b", "#b79be0"]];
   const dashes = ["solid", "dashed", "dotted"];
-  const symbols = ["circle", "triangle", "rect", "diamond", "pin", "arrow"];
+  const symbols = ["circle", "triangle", "rect", "diamond", "emptyCircle", "emptyRect"];
 
   const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
   const theme = () =>

@@ -65,7 +65,7 @@ class Maker:
 
     def series(self, index, peak):
         def at(t):
-            rise = min(t / 0.8, 1.0) if t < 2.0 else max(0.12 + 0.1 * index, math.exp(-(t - 2.0) * (3 - 0.5 * index)))
+            rise = min(t / 0.8, 1.0) if t < 2.0 else max(0.12 + 0.1 * index, math.exp(-(t - 2.0) * max(0.3, 3 - 0.5 * index)))
             return int(peak * rise * (1 + 0.03 * math.sin(9 * t)))
 
         return [{"t": round(step * 0.02, 3), "resident": at(step * 0.02)} for step in range(150)]

@@ -1,14 +1,14 @@
 "use strict";
 // Speed of the subject over another's, threads × size.
-charts.farthest = (grid) => {
-  const far = Math.max(...grid.cells.flatMap((cell) => [...model.peers, "best"].map((against) => {
-    const ratio = model.timeRatio(cell, model.subject, against);
-    return ratio === null ? 1 : Math.max(ratio, 1 / ratio);
-  })));
-  return 2 ** Math.max(Math.ceil(Math.log2(far)), 1);
+charts.allSpeeds = (grid) => grid.cells.flatMap((cell) => [...model.peers, "best"].map((against) => {
+  const time = model.timeRatio(cell, model.subject, against);
+  return time === null ? 1 : 1 / time;
+}));
+// A power of two; at most 8, since beyond it the figure says more than a shade.
+charts.ratioLimit = (grid) => {
+  const far = Math.max(...charts.allSpeeds(grid).map((speed) => Math.max(speed, 1 / speed)));
+  return 2 ** Math.min(Math.max(Math.ceil(Math.log2(far)), 1), 3);
 };
-// Colours reach their ends at 8 times at most: beyond it the figure says more than a shade.
-charts.ratioLimit = (grid) => Math.min(charts.farthest(grid), 8);
 
 charts.ratioScale = (parent, limit) => page.scale(parent, palette.diverging(limit),
   [`1/${limit} or less`, "1", `${limit} or more`],

@@ -8,14 +8,14 @@ charts.overview = (parent) => {
   if (!lines.length) return page.missing(parent, "overview", "This run has no workload that more than one allocator ended.");
   const grid = page.el("div", { class: "charts two" });
   parent.append(grid);
-  for (const [key, title] of [["time", "Time, per workload"], ["memory", "Peak memory, per workload"]]) {
+  for (const [key, title] of [["time", "Time against the best other, per workload"], ["memory", "Peak memory against the best other, per workload"]]) {
     const known = lines.filter((line) => line[key] !== null).sort((a, b) => a[key] - b[key]);
     const far = Math.max(1.25, ...known.map((line) => Math.max(line[key], 1 / line[key])));
     const build = () => {
       const theme = palette.theme();
       return plain({
         grid: { left: 16 + 7 * Math.max(...known.map((line) => line.workload.length)), right: 24, top: 8, bottom: 40 },
-        xAxis: axis("value", "against the best other, below 1 is better", { nameGap: 26, min: -Math.log2(far) * 1.25, max: Math.log2(far) * 1.25,
+        xAxis: axis("value", "below 1 is better", { nameGap: 26, min: -Math.log2(far) * 1.5, max: Math.log2(far) * 1.5,
           splitNumber: 4, axisLabel: { formatter: (value) => format.ratio(2 ** value) } }),
         yAxis: axis("category", null, { data: known.map((line) => line.workload), axisLabel: { interval: 0 }, splitLine: { show: false } }),
         tooltip: { ...plain().tooltip, valueFormatter: (value) => format.ratio(2 ** value) },

@@ -35,7 +35,7 @@ charts.surfaceOption = (views, width, columns, cellHeight, z, grid) => {
     option.xAxis3D.push(side("threads", grid.threads, (v) => String(Math.round(v)), i));
     option.yAxis3D.push(side("block size", grid.sizes, (v) => format.bytes(v).replace(/ (.)iB/, "$1").replace(" B", ""), i));
     option.zAxis3D.push({ type: "value", grid3DIndex: i, name: "", min: z.min, max: z.max,
-      interval: z.interval, axisLabel: { margin: 20, formatter: z.show, color: theme.text, fontSize: 11 } });
+      interval: z.interval, axisLabel: { margin: 20, formatter: (v) => ((v - z.min) / (z.max - z.min) < 0.25 ? "" : z.show(v)), color: theme.text, fontSize: 11 } });
     option.series.push({ type: "surface", grid3DIndex: i, data: view.data, dataShape: [grid.sizes.length, grid.threads.length],
       shading: "color", wireframe: { show: true, lineStyle: { color: "rgba(0,0,0,0.35)", width: 1 } }, silent: true });
   });
@@ -78,7 +78,7 @@ charts.surfaces = (parent, grid, usable) => {
     const views = named.map((name) => ({ name, title: name, data: charts.surfaceData(grid, log(name)) }));
     charts.drawSurfaces(parent, `surface:${grid.workload}`, grid, views, { min: Math.floor(min), max: Math.ceil(max), interval: 1,
       colorMin: min, colorMax: max,
-      colors: palette.sequential, show: (power) => (power > Math.floor(min) ? format.count(10 ** power) : "") });
+      colors: palette.sequential, show: (power) => format.count(10 ** power) });
   }
   charts.surfaceTables(parent, `surface:${grid.workload}`, usable, (box) => named.forEach((name) =>
     tables.grid(box, `table-surface-${name}`, grid, name, value(name), format.count, (ops) => palette.valueStyle(share(ops)))));
@@ -86,7 +86,10 @@ charts.surfaces = (parent, grid, usable) => {
 
 charts.ratioSurfaces = (parent, grid, usable) => {
   const limit = charts.ratioLimit(grid);
-  const edge = Math.log2(charts.farthest(grid));
+  const logs = charts.allSpeeds(grid).map(Math.log2);
+  const [low, high] = [Math.min(-1, ...logs), Math.max(1, ...logs)];
+  const interval = Math.ceil((high - low) / 5);  // marks at its multiples: 1 is one of them
+  const [min, max] = [Math.floor(low / interval) * interval, Math.ceil(high / interval) * interval];
   charts.ratioScale(parent, limit);
   const speed = (against) => (cell) => {
     const time = cell ? model.timeRatio(cell, model.subject, against) : null;
@@ -98,8 +101,8 @@ charts.ratioSurfaces = (parent, grid, usable) => {
   if (usable) {
     const log = (name) => (cell) => (speed(name)(cell) === null ? null : Math.log2(speed(name)(cell)));
     const views = named.map((name) => ({ name, title: title(name), data: charts.surfaceData(grid, log(name)) }));
-    charts.drawSurfaces(parent, `ratio:${grid.workload}`, grid, views, { min: -edge, max: edge, interval: Math.max(1, Math.ceil(edge / 3)), 
-      colors: palette.diverging(limit), colorMin: -Math.log2(limit), colorMax: Math.log2(limit), show: (power) => (power === -edge ? "" : power < 0 ? `1/${2 ** -power}` : String(2 ** power)) });
+    charts.drawSurfaces(parent, `ratio:${grid.workload}`, grid, views, { min, max, interval, 
+      colors: palette.diverging(limit), colorMin: -Math.log2(limit), colorMax: Math.log2(limit), show: (power) => (power < 0 ? `1/${2 ** -power}` : String(2 ** power)) });
   }
   charts.surfaceTables(parent, `ratio:${grid.workload}`, usable, (box) => named.forEach((name) =>
     tables.grid(box, `table-ratio-${name}`, grid, title(name), speed(name), format.ratio, (ratio) => palette.ratioStyle(ratio, limit))));
@@ -107,7 +110,7 @@ charts.ratioSurfaces = (parent, grid, usable) => {
 
 // The same figures as tables: folded below the surfaces, or in their place without WebGL.
 charts.surfaceTables = (parent, id, usable, fill) => {
-  const box = page.el("div", { class: "charts" });
+  const box = page.el("div", { class: "charts two" });
   if (usable) {
     parent.append(page.el("details", {}, page.el("summary", {}, "The same figures as tables"), box));
   } else {

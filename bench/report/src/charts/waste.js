@@ -15,8 +15,9 @@ charts.waste = (parent) => {
   const high = Math.max(...waste.map((point) => point.size));
   const low = Math.min(...waste.map((point) => point.size));
   const build = () => plain({
+    grid: { ...plain().grid, right: 32 },
     tooltip: { ...plain().tooltip, valueFormatter: (value) => (value == null ? "–" : `${value.toFixed(1)} %`) },
-    xAxis: axis("log", "bytes asked for", { logBase: 2, min: low, max: high, nameGap: 24, axisLabel: { formatter: format.bytes },
+    xAxis: axis("log", "bytes asked for", { logBase: 2, min: low, max: high, nameGap: 24, splitNumber: 9, axisLabel: { formatter: format.bytes },
       axisPointer: { label: { formatter: ({ value }) => format.bytes(value) } } }),
     yAxis: axis("value", null, { min: 0, max: 100, axisLabel: { formatter: "{value} %" } }),
     series: lines(hidden, (name) => curves.get(name).map((point) => [point.size, share(point)]), { showSymbol: false, step: false }),
