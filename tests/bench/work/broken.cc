@@ -43,9 +43,14 @@ void begin() {
   bug = find_bug();
 }
 
-// Before each block stands its size.
-size_t& size_of(void* block) {
-  return reinterpret_cast<size_t*>(block)[-2];
+// Before each block stands its size, twice.
+size_t size_of(void* block) {
+  return static_cast<size_t*>(block)[-2];
+}
+
+void write_header(void* block, size_t size) {
+  static_cast<size_t*>(block)[-2] = size;
+  static_cast<size_t*>(block)[-1] = ~size;
 }
 
 void* locked_take(size_t size, size_t alignment) {
@@ -56,7 +61,7 @@ void* locked_take(size_t size, size_t alignment) {
   const auto start = (reinterpret_cast<size_t>(next_block) + 16 + alignment - 1) & ~(alignment - 1);
   char* block = reinterpret_cast<char*>(start);
   if (size > static_cast<size_t>(end_of_room - block)) return nullptr;
-  size_of(block) = size;
+  write_header(block, size);
   next_block = block + ((size + 15) & ~size_t{15});
   // The next block's header then stands in this one's end.
   if (now && bug == Bug::kOverlap) next_block -= size >= 16 ? 16 : 0;
