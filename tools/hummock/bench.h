@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench_marked.h"
+
 namespace CLI {
 class App;
 }
@@ -24,7 +26,7 @@ struct BenchOptions {
   std::string baseline = "system";
   unsigned repeat = 0;  // 0: what the mode says
   double seconds = 0;   // of one run; 0: what the mode says
-  double timeout = 0;   // of one run, in seconds; 0: twenty times its length and half a minute or a minute
+  double timeout = 0;   // of one run, in seconds; 0: twenty times its length and 10 s or a minute
   double budget = 0;    // minutes for all of it; 0: what the mode says
   std::uint64_t seed = 1;
   std::string json, csv, html;
@@ -56,7 +58,7 @@ class BenchCommand {
   CLI::App* usable_;
   BenchOptions options_;
   CompareOptions compare_options_;
-  std::string table_file_;
+  TableOptions table_options_;
 };
 
 int bench(const BenchOptions& options);

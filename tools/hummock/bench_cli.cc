@@ -2,12 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "bench.h"
 #include "bench_compare.h"
-#include "bench_document.h"
-#include "bench_table.h"
+#include "bench_marked.h"
 #include "bench_waste.h"
 
 namespace hummock::tool {
@@ -68,7 +66,14 @@ BenchCommand::BenchCommand(CLI::App& app) {
                    "exit status 1 when Hummock got worse by more than this percent")
       ->check(CLI::PositiveNumber);
   table_ = bench_->add_subcommand("table", "a stored result as a Markdown table");
-  table_->add_option("result", table_file_, "a result (JSON)")->required();
+  table_->add_option("result", table_options_.result, "a result (JSON)")->required();
+  table_->add_option("--by", table_options_.by, "what a line stands for: group or workload")
+      ->check(CLI::IsMember({"group", "workload"}))
+      ->capture_default_str();
+  auto* into =
+      table_->add_option("--into", table_options_.into, "put it between the marker lines of this document");
+  table_->add_option("--check", table_options_.check, "exit status 1 when this document has another")
+      ->excludes(into);
   usable_ = bench_->add_subcommand("usable", "")->group("");  // for measure_waste
 }
 
@@ -80,10 +85,7 @@ int BenchCommand::run(int count, char** arguments) {
   try {
     if (usable_->parsed()) return print_usable();
     if (compare_->parsed()) return compare_results(compare_options_);
-    if (table_->parsed()) {
-      fputs(markdown_table(read_document(table_file_)).c_str(), stdout);
-      return 0;
-    }
+    if (table_->parsed()) return make_table(table_options_);
     options_.command.assign(arguments, arguments + count);
     return bench(options_);
   } catch (const std::exception& error) {

@@ -12,13 +12,6 @@
 namespace hummock::tool {
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) throw std::runtime_error(path + " cannot be read");
-  return text.str();
-}
-
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -31,6 +24,13 @@ std::string csv_value(const Json& value) {
 }
 
 }  // namespace
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) throw std::runtime_error(path + " cannot be read");
+  return text.str();
+}
 
 Json read_document(const std::string& path) {
   Json document;

@@ -55,10 +55,9 @@ std::vector<Cell> cells_of(const Workload& workload, const CellSet& set, const B
   middle_first(sizes);
   Cell cell;
   cell.workload = &workload;
-  cell.seconds = options.seconds > 0 ? options.seconds
-                 : set.seconds > 0   ? set.seconds
-                                     : facts_of(options.mode()).seconds;
   cell.operations = set.operations;
+  cell.seconds = set.seconds > 0 ? set.seconds : facts_of(options.mode()).seconds;
+  if (options.seconds > 0 && set.operations == 0) cell.seconds = options.seconds;
   cell.settle = set.settle;
   std::vector<Cell> cells;
   for (const unsigned count : threads) {
@@ -115,9 +114,8 @@ std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
 
 Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOptions& options,
                 std::size_t allocators) {
-  constexpr double kOverhead = 0.1;       // of a run: start, set-up and end
-  constexpr double kUnknownSettle = 1;    // where the worker has its own
-  constexpr double kUnknownLength = 0.5;  // of a number of operations
+  constexpr double kOverhead = 0.1;     // of a run: start, set-up and end
+  constexpr double kUnknownSettle = 1;  // where the worker has its own
   const ModeFacts facts = facts_of(options.mode());
   Plan plan;
   plan.budget = options.budget > 0 ? options.budget * 60 : facts.budget;
@@ -126,7 +124,7 @@ Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOption
   const unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
   double total = 0;
   for (const Cell& cell : all_cells(workloads, options)) {
-    const double length = (cell.operations != 0 ? kUnknownLength : cell.seconds) + kOverhead;
+    const double length = cell.seconds + kOverhead;
     const double settle = cell.settle < 0 ? kUnknownSettle * planned : cell.settle;
     total += (length * planned + settle) * static_cast<double>(allocators);
     const bool fits = plan.budget == 0 || total <= plan.budget || plan.cells.empty();

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -67,14 +68,37 @@ double seconds_of(const rusage& usage) {
   _exit(errno == ENOENT ? 127 : 126);
 }
 
-// Reads both pipes until they end; false when the time is up or the user has had enough.
-bool collect(int out, int err, Outcome& outcome, Clock::time_point start, double timeout) {
+// Most of what is available now; 0: unknown.
+double memory_limit() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("MemAvailable:", 0) == 0) return 0.6 * 1024 * std::stod(line.substr(13));
+  return 0;
+}
+
+double resident_bytes(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
+  double total = 0, resident = 0;
+  return file >> total >> resident ? resident * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+struct Limits {
+  Clock::time_point start;
+  double seconds;
+  double bytes;
+};
+
+// Reads both pipes until they end; false when time or memory is up or the user has had enough.
+bool collect(pid_t child, int out, int err, Outcome& outcome, const Limits& limits) {
+  constexpr double kLook = 0.1;  // seconds between looks at the memory
   pollfd ends[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
   std::string* texts[2] = {&outcome.out, &outcome.err};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-    const double left = timeout - seconds_since(start);
-    if (left <= 0 || interrupt_seen != 0) return false;
-    if (poll(ends, 2, static_cast<int>(left < 0.5 ? left * 1000 + 1 : 500)) < 0) continue;
+    const double left = limits.seconds - seconds_since(limits.start);
+    outcome.too_large = limits.bytes > 0 && resident_bytes(child) > limits.bytes;
+    outcome.timed_out = left <= 0;
+    if (outcome.too_large || outcome.timed_out || interrupt_seen != 0) return false;
+    if (poll(ends, 2, static_cast<int>(std::min(left, kLook) * 1000) + 1) < 0) continue;
     for (int i = 0; i < 2; ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       char buffer[65536];
@@ -90,11 +114,12 @@ bool collect(int out, int err, Outcome& outcome, Clock::time_point start, double
 }
 
 // A process may close its output and go on: it, too, has only so much time.
-bool wait_for(pid_t child, int& status, rusage& usage, Clock::time_point start, double timeout) {
+bool wait_for(pid_t child, int& status, rusage& usage, Outcome& outcome, const Limits& limits) {
   for (;;) {
     const pid_t got = wait4(child, &status, WNOHANG, &usage);
     if (got == child) return true;
-    if (seconds_since(start) > timeout || interrupt_seen != 0) return false;
+    outcome.timed_out = seconds_since(limits.start) > limits.seconds;
+    if (outcome.timed_out || interrupt_seen != 0) return false;
     usleep(2000);
   }
 }
@@ -107,7 +132,7 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error(strerror(errno));
   Outcome outcome;
   const MachineTime before = machine_time();
-  const Clock::time_point start = Clock::now();
+  const Limits limits = {Clock::now(), timeout, memory_limit()};
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(strerror(errno));
   if (child == 0) {
@@ -124,17 +149,14 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
   close(err[1]);
   int status = 0;
   rusage usage = {};
-  const bool ended =
-      collect(out[0], err[0], outcome, start, timeout) && wait_for(child, status, usage, start, timeout);
-  if (!ended) {
-    outcome.timed_out = true;
+  if (!collect(child, out[0], err[0], outcome, limits) || !wait_for(child, status, usage, outcome, limits)) {
     kill(-child, SIGKILL);
     while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) {
     }
   }
   close(out[0]);
   close(err[0]);
-  outcome.seconds = seconds_since(start);
+  outcome.seconds = seconds_since(limits.start);
   outcome.cpu_seconds = seconds_of(usage);
   outcome.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   const MachineTime after = machine_time();

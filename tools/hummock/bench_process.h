@@ -9,6 +9,7 @@ namespace hummock::tool {
 struct Outcome {
   int status = 0;          // as a shell gives it: 128 + signal when it was killed
   bool timed_out = false;  // and was killed, with all that it had started
+  bool too_large = false;  // the same, for want of memory
   std::string out, err;
   double seconds = 0;        // from start to end
   double cpu_seconds = 0;    // its own and its ended children's
@@ -16,7 +17,8 @@ struct Outcome {
   double steal_seconds = 0;  // processor time that the hypervisor gave to others
 };
 
-// `environment` holds NAME=VALUE, or NAME to remove it.
+// `environment` holds NAME=VALUE, or NAME to remove it. A process that comes to use most of the memory that
+// was available when it began is ended: the machine has other things to do.
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                 double timeout);
 

@@ -76,7 +76,7 @@ void Schedule::show(std::size_t cell, std::size_t allocator) {
 }
 
 OneRun Schedule::one_run(const Cell& cell, unsigned round) const {
-  const double least = options_.mode == BenchMode::kQuick ? 30 : 60;
+  const double least = options_.mode == BenchMode::kQuick ? 10 : 60;
   OneRun one;
   one.seed = options_.seed + round;  // the same for all allocators
   one.timeout = options_.timeout > 0 ? options_.timeout : least + 20 * cell.seconds;

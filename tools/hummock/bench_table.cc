@@ -11,9 +11,9 @@
 namespace hummock::tool {
 namespace {
 
-// One workload's geometric mean over its cells, for each allocator; 0: not measured.
+// Geometric means over the cells of a workload or a group, for each allocator; 0: not measured.
 struct Row {
-  std::string workload;
+  std::string name;
   std::size_t cells = 0;
   std::vector<double> time, memory;
   std::vector<bool> failed;
@@ -30,14 +30,15 @@ struct Ratios {
   bool failed = false;
 };
 
-std::vector<Row> rows_of(const Json& document) {
+// By "workload" or by "group".
+std::vector<Row> rows_of(const Json& document, const char* by) {
   const std::vector<std::string> names = names_of(document);
   std::vector<std::string> order;
   std::map<std::string, std::map<std::string, Ratios>> table;
   for (const Json& result : document["results"]) {
-    const std::string workload = result["workload"];
-    if (table.find(workload) == table.end()) order.push_back(workload);
-    Ratios& ratios = table[workload][result["allocator"].get<std::string>()];
+    const std::string name = result[by];
+    if (table.find(name) == table.end()) order.push_back(name);
+    Ratios& ratios = table[name][result["allocator"].get<std::string>()];
     const Json& time = result["time_ratio"]["vs_baseline"];
     const Json& memory = result["memory_ratio"]["vs_baseline"];
     if (time.is_number()) ratios.time.push_back(time.get<double>());
@@ -45,11 +46,11 @@ std::vector<Row> rows_of(const Json& document) {
     if (!result["error"].is_null()) ratios.failed = true;
   }
   std::vector<Row> rows;
-  for (const std::string& workload : order) {
+  for (const std::string& one : order) {
     Row row;
-    row.workload = workload;
+    row.name = one;
     for (const std::string& name : names) {
-      const Ratios& ratios = table[workload][name];
+      const Ratios& ratios = table[one][name];
       row.cells = std::max(row.cells, ratios.time.size());
       row.time.push_back(geometric_mean(ratios.time));
       row.memory.push_back(geometric_mean(ratios.memory));
@@ -168,9 +169,9 @@ std::string machine_line(const Json& document) {
 
 std::string terminal_table(const Json& document, bool colours) {
   const std::vector<std::string> names = names_of(document);
-  const std::vector<Row> rows = rows_of(document);
+  const std::vector<Row> rows = rows_of(document, "workload");
   std::size_t first = 26;
-  for (const Row& row : rows) first = std::max(first, row.workload.size() + 5);
+  for (const Row& row : rows) first = std::max(first, row.name.size() + 5);
   const auto width = [](const std::string& name) { return std::max<std::size_t>(name.size(), 7) + 2; };
   const std::string baseline = document.value("baseline", "");
   std::string text;
@@ -181,8 +182,8 @@ std::string terminal_table(const Json& document, bool colours) {
     for (const std::string& name : names) text += padded(name, width(name), false);
     text += "\n";
     for (const Row& row : rows) {
-      text += fmt::format(
-          "{:{}}", row.cells > 1 ? fmt::format("{} ({})", row.workload, row.cells) : row.workload, first);
+      text +=
+          fmt::format("{:{}}", row.cells > 1 ? fmt::format("{} ({})", row.name, row.cells) : row.name, first);
       const std::vector<double>& values = time ? row.time : row.memory;
       for (std::size_t i = 0; i < names.size(); ++i)
         text += padded(ratio_text(values[i], row.failed[i]), width(names[i]),
@@ -202,21 +203,28 @@ std::string terminal_table(const Json& document, bool colours) {
   return text + notes(document);
 }
 
-std::string markdown_table(const Json& document) {
+std::string markdown_table(const Json& document, const std::string& by) {
   const std::vector<std::string> names = names_of(document);
+  const std::vector<Row> rows = rows_of(document, by.c_str());
   std::string text = fmt::format(
-      "Time for the same work / peak memory, both to {}'s (1.00), lower is better; geometric mean over the "
-      "cells "
-      "(threads × sizes) of each workload. The least of a row is bold.\n\n|",
+      "Time for the same work / peak memory, {}'s being 1.00; lower is better, the least of a line is bold. "
+      "Each line is the geometric mean of its cells (workload × threads × size), of which it has as many as "
+      "the figure after its name says.",
       document.value("baseline", ""));
+  const auto has_failed = [](const Row& row) {
+    return std::find(row.failed.begin(), row.failed.end(), true) != row.failed.end();
+  };
+  if (std::any_of(rows.begin(), rows.end(), has_failed))
+    text += " With ! or error some cells failed; they are not in the mean.";
+  text += "\n\n| " + by;
   std::string rule = "\n|---|";
   for (const std::string& name : names) {
     text += " | " + name;
     rule += "---|";
   }
   text += " |" + rule + "\n";
-  for (const Row& row : rows_of(document)) {
-    text += row.cells > 1 ? fmt::format("| {} ({} cells)", row.workload, row.cells) : "| " + row.workload;
+  for (const Row& row : rows) {
+    text += fmt::format("| {} ({})", row.name, row.cells);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto part = [&](const std::vector<double>& values) {
         const std::string value = ratio_text(values[i], row.failed[i]);
@@ -231,12 +239,12 @@ std::string markdown_table(const Json& document) {
     for (const std::string& name : names) text += " | " + summary_value(summary_for(document, name), line);
     text += " |\n";
   }
-  text +=
-      fmt::format("\n{}; {}; {} of `hummock bench`, mode {}. {}.\n", document.value("date", "").substr(0, 10),
-                  machine_line(document), document["machine"].value("compiler", ""),
-                  document.value("mode", ""), allocator_list(document));
-  const std::string more = notes(document);
-  return more.empty() ? text : text + "\n" + more;
+  text += fmt::format("\nMeasured {} by `hummock bench`, {} mode, on {}. Versions: {}.\n",
+                      document.value("date", "").substr(0, 10), document.value("mode", ""),
+                      machine_line(document), allocator_list(document));
+  const std::string worst = worst_cells(document, names.front(), "time_ratio", "time") +
+                            worst_cells(document, names.front(), "memory_ratio", "memory") + notes(document);
+  return text + "\n```\n" + worst + "```\n";
 }
 
 }  // namespace hummock::tool

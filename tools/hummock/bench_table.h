@@ -8,6 +8,8 @@
 namespace hummock::tool {
 
 std::string terminal_table(const Json& document, bool colours);
-std::string markdown_table(const Json& document);
+
+// `by` is what a line stands for: "group" or "workload".
+std::string markdown_table(const Json& document, const std::string& by);
 
 }  // namespace hummock::tool

@@ -15,9 +15,10 @@ namespace {
 
 constexpr std::size_t kLargest = 64 << 10;
 
-// Every multiple of 8 to 128 and then about 32 sizes a doubling, and each with one byte more: just above a
-// class is where most is lost.
+// Every size to 64, every multiple of 8 to 256 and then about 32 sizes a doubling, and each with one byte
+// more: just above a class is where most is lost.
 std::size_t next_size(std::size_t size) {
+  if (size < 64) return size + 1;
   std::size_t power = 8;
   while (power * 2 <= size) power *= 2;
   const std::size_t step = power / 32 < 8 ? 8 : power / 32;

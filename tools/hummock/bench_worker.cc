@@ -70,6 +70,7 @@ std::string last_line(const std::string& text) {
 
 std::string what_failed(const Outcome& outcome, double timeout) {
   if (interrupted()) return "interrupted";
+  if (outcome.too_large) return "ended because it used most of the machine's memory";
   if (outcome.timed_out) return fmt::format("no end within {:.0f} s", timeout);
   const std::string line = last_line(outcome.err);
   if (outcome.err.find("cannot be preloaded") != std::string::npos) return line;

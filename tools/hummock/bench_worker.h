@@ -16,8 +16,8 @@ struct CellSet {
   bool present = false;
   std::vector<unsigned> threads;
   std::vector<std::uint64_t> sizes;  // {0}: the workload has none
-  double seconds = 0;                // of one run; 0: what the mode says
-  std::uint64_t operations = 0;      // in place of seconds
+  double seconds = 0;                // of one run, about; 0: what the mode says
+  std::uint64_t operations = 0;      // fixed work, whatever time it takes; 0: as much as fits the seconds
   double settle = -1;                // seconds until settled memory is read; negative: the worker's own
 };
 

@@ -206,7 +206,7 @@ constexpr Workload kWorkloads[] = {
      .threads = {{1, 2, 4, 8, 16, 32, 64}},
      .sizes = {{16, 32, 64, 128, 256, 512, kKiB, 2 * kKiB, 4 * kKiB, 8 * kKiB, 16 * kKiB, 32 * kKiB,
                 64 * kKiB, 128 * kKiB, 256 * kKiB}},
-     .quick = {.threads = {{1, 4}}, .sizes = {{64, 4 * kKiB, 256 * kKiB}}, .seconds = 0.08},
+     .quick = {.threads = {{1, 2, 4}}, .sizes = {{64, 4 * kKiB, 256 * kKiB}}, .seconds = 0.08},
      .normal = {.threads = {{1, 2, 8, 64}},
                 .sizes = {{16, 256, 4 * kKiB, 32 * kKiB, 256 * kKiB}},
                 .seconds = 0.2},
