@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -25,9 +26,21 @@ const char* mode_name(BenchMode mode) {
   return mode == BenchMode::kQuick ? "quick" : mode == BenchMode::kFull ? "full" : "default";
 }
 
+// Inside the present folder as seen from there: a stored result need not tell where the source tree stood.
+std::string short_path(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string here = fs::canonical(fs::current_path(error), error).string() + "/";
+  return !error && path.rfind(here, 0) == 0 ? path.substr(here.size()) : path;
+}
+
 Json facts_of(const Allocator& allocator) {
-  return {{"name", allocator.name},     {"version", allocator.version},   {"library", allocator.library},
-          {"origin", allocator.origin}, {"compiler", allocator.compiler}, {"flags", allocator.flags}};
+  return {{"name", allocator.name},
+          {"version", allocator.version},
+          {"library", short_path(allocator.library)},
+          {"origin", allocator.origin},
+          {"compiler", allocator.compiler},
+          {"flags", allocator.flags}};
 }
 
 Json facts_of(const Cell& cell) {
@@ -112,6 +125,7 @@ int bench(const BenchOptions& options) {
   schedule.worker = worker;
   schedule.seed = options.seed;
   schedule.timeout = options.timeout;
+  schedule.memory = options.memory;
   schedule.mode = options.mode();
   Plan plan = plan_bench(chosen, options, peers.allocators.size());
   announce(plan, peers, document["machine"]);

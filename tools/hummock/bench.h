@@ -27,6 +27,7 @@ struct BenchOptions {
   unsigned repeat = 0;  // 0: what the mode says
   double seconds = 0;   // of one run; 0: what the mode says
   double timeout = 0;   // of one run, in seconds; 0: twenty times its length and 10 s or a minute
+  double memory = 0;    // bytes of a run's resident memory; 0: most of what is available
   double budget = 0;    // minutes for all of it; 0: what the mode says
   std::uint64_t seed = 1;
   std::string json, csv, html;

@@ -35,6 +35,10 @@ void add_method(CLI::App* bench, BenchOptions& options) {
   bench->add_option("--seconds", options.seconds, "length of one run")->check(CLI::PositiveNumber);
   bench->add_option("--timeout", options.timeout, "seconds after which a run is ended and counts as an error")
       ->check(CLI::PositiveNumber);
+  bench
+      ->add_option("--memory", options.memory,
+                   "resident bytes above which a run is ended and counts as an error")
+      ->transform(CLI::AsSizeValue(false));
   bench->add_option("--budget", options.budget, "minutes for all of it, in place of the mode's")
       ->check(CLI::PositiveNumber);
   bench->add_option("--seed", options.seed, "of the workloads and of the order of runs")

@@ -69,7 +69,7 @@ double seconds_of(const rusage& usage) {
 }
 
 // Most of what is available now; 0: unknown.
-double memory_limit() {
+double available_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
     if (line.rfind("MemAvailable:", 0) == 0) return 0.6 * 1024 * std::stod(line.substr(13));
@@ -127,12 +127,12 @@ bool wait_for(pid_t child, int& status, rusage& usage, Outcome& outcome, const L
 }  // namespace
 
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                double timeout) {
+                double timeout, double memory) {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error(strerror(errno));
   Outcome outcome;
   const MachineTime before = machine_time();
-  const Limits limits = {Clock::now(), timeout, memory_limit()};
+  const Limits limits = {Clock::now(), timeout, memory > 0 ? memory : available_memory()};
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(strerror(errno));
   if (child == 0) {

@@ -80,6 +80,7 @@ OneRun Schedule::one_run(const Cell& cell, unsigned round) const {
   OneRun one;
   one.seed = options_.seed + round;  // the same for all allocators
   one.timeout = options_.timeout > 0 ? options_.timeout : least + 20 * cell.seconds;
+  one.memory = options_.memory;
   one.first = round == 0;
   return one;
 }

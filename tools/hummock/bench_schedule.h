@@ -14,6 +14,7 @@ struct ScheduleOptions {
   std::string worker;
   std::uint64_t seed = 1;
   double timeout = 0;  // of a run; 0: by its length
+  double memory = 0;   // resident bytes of a run; 0: most of what is available
   BenchMode mode = BenchMode::kDefault;
 };
 

@@ -70,7 +70,7 @@ std::string last_line(const std::string& text) {
 
 std::string what_failed(const Outcome& outcome, double timeout) {
   if (interrupted()) return "interrupted";
-  if (outcome.too_large) return "ended because it used most of the machine's memory";
+  if (outcome.too_large) return "ended because it took too much memory";
   if (outcome.timed_out) return fmt::format("no end within {:.0f} s", timeout);
   const std::string line = last_line(outcome.err);
   if (outcome.err.find("cannot be preloaded") != std::string::npos) return line;
@@ -129,7 +129,8 @@ std::vector<Workload> list_workloads(const std::string& worker) {
 Json run_once(const std::string& worker, const Cell& cell, const Allocator& allocator,
               const OneRun& options) {
   const std::string preload = allocator.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + allocator.library;
-  const Outcome outcome = execute(arguments_for(worker, cell, options), {preload}, options.timeout);
+  const Outcome outcome =
+      execute(arguments_for(worker, cell, options), {preload}, options.timeout, options.memory);
   std::string error = what_failed(outcome, options.timeout);
   Json run = error.empty() ? Json::parse(outcome.out, nullptr, false) : Json();
   const auto number = [&run](const char* name) {

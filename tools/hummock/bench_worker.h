@@ -40,6 +40,7 @@ struct Cell {
 struct OneRun {
   std::uint64_t seed = 1;
   double timeout = 60;
+  double memory = 0;   // 0: most of what is available
   bool first = false;  // in a cell: with resident memory over time, and at the end
 };
 
