@@ -17,10 +17,10 @@ struct Outcome {
   double steal_seconds = 0;  // processor time that the hypervisor gave to others
 };
 
-// `environment` holds NAME=VALUE, or NAME to remove it. A process that comes to use most of the memory that
-// was available when it began is ended: the machine has other things to do.
+// `environment` holds NAME=VALUE, or NAME to remove it. A process that has more than `memory` bytes resident
+// is ended; 0: most of what is available when it begins.
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                double timeout);
+                double timeout, double memory = 0);
 
 // Its first line of output, or an empty text.
 std::string output_of(const std::vector<std::string>& arguments);
