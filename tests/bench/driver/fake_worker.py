@@ -2,8 +2,8 @@
 """Stands in for hummock-bench-work: reports figures that a test can predict, from FAKE_WORKER (JSON).
 
 FAKE_WORKER holds {"speed": {library: operations a second}, "peak": {library: bytes},
-"fail": {workload: {library: how}}}; a library is named by a part of its file name, "" is libc. `log` names a
-file to which every run's arguments are appended.
+"fail": {workload: {library: how}}, "sleep": seconds}; a library is named by a part of its file name, "" is
+libc. `log` names a file to which every run's arguments are appended.
 """
 
 import json
@@ -16,7 +16,10 @@ WORKLOADS = [
      "threads": [1, 2], "sizes": [16, 65536], "quick": True},
     {"name": "frames", "group": "games", "title": "Frames", "description": "a game's frames", "unit": "frames",
      "threads": [1], "sizes": [], "quick": False},
-]
+    {"name": "sweeps", "group": "games", "title": "Sweeps", "description": "fixed work", "unit": "blocks",
+     "threads": [4], "sizes": [], "quick": False,
+     "default": {"threads": [4], "sizes": [], "ops": 5000, "seconds": 0.2, "settle": 0.5}},
+]  # fmt: skip
 
 
 def of_library(table, default):
@@ -41,28 +44,30 @@ def misbehave(how):
     if how == "babble":
         print("no JSON at all")
         sys.exit(0)
+    if how == "grow":
+        held = b"x" * (200 << 20)
+        time.sleep(600)
+        print(len(held))
 
 
 def main():
     if sys.argv[1] == "--list":
         print(json.dumps(WORKLOADS))
         return
-    if sys.argv[1] == "--help":
-        print("--settle SECONDS")
-        return
     plan = json.loads(os.environ.get("FAKE_WORKER", "{}"))
     workload = sys.argv[1]
     if "log" in plan:
         with open(plan["log"], "a", encoding="ascii") as file:
-            line = [os.path.basename(os.environ.get("LD_PRELOAD", "")), *sys.argv[1:]]
+            line = [os.path.basename(os.environ.get("LD_PRELOAD", "")) or "libc", *sys.argv[1:]]
             file.write(" ".join(line) + "\n")
     misbehave(of_library(plan.get("fail", {}).get(workload, {}), ""))
+    time.sleep(plan.get("sleep", 0))
     speed = of_library(plan.get("speed", {}), 1000)
     peak = of_library(plan.get("peak", {}), 1 << 20)
     run = {"workload": workload, "threads": int(option("--threads", 1)), "size": int(option("--size", 0)),
-           "seed": int(option("--seed", 1)), "operations": speed * 2, "seconds": 2.0, "cpu_seconds": 1.0,
-           "ops_per_second": speed, "peak_bytes": peak, "settled_bytes": peak // 2, "live_bytes": 1000,
-           "minor_faults": 10, "major_faults": 0, "page_size": 4096}
+           "seed": int(option("--seed", 1)), "unit": "blocks", "operations": speed * 2, "seconds": 2.0,
+           "cpu_seconds": 1.0, "ops_per_second": speed, "peak_bytes": peak, "settled_bytes": peak // 2,
+           "live_bytes": 1000, "minor_faults": 10, "major_faults": 0, "page_size": 4096}  # fmt: skip
     if workload == "frames":
         run["latency"] = {"unit": "ns", "p50": 10, "p90": 20, "p99": 30, "p999": 40, "max": 50, "mean": 12}
         run["rows"] = [{"label": "</script>", "value": 1}]
