@@ -19,7 +19,7 @@ const tables = (() => {
   function worstCell(worst) {
     if (!worst) return el("td", { class: "number" }, "–");
     const made = ratioCell(worst.ratio);
-    made.append(el("small", {}, format.cell(worst)));
+    made.append(el("small", { class: "where" }, format.cell(worst).replace(/(\d) (?=[a-zA-Z])/g, "$1\u00a0")));
     return made;
   }
 
@@ -58,7 +58,7 @@ const tables = (() => {
       { id: "cpu", label: "CPU time of an operation", show: format.time, better: "low", value: of(model.cpu), spread: "cpu_ns_per_operation" },
       { id: "memory-best", label: "peak memory against the best other", ratio: true, value: (c, n) => model.memoryRatio(c, n, "best") },
       { id: "memory", label: "peak resident memory", show: format.bytes, better: "low", value: of(model.memory), spread: "peak_bytes" },
-      { id: "settled", label: "resident memory 1 s after all is freed", show: format.bytes, better: "low", value: of(median("settled_bytes")), spread: "settled_bytes" },
+      { id: "settled", label: "resident memory after all is freed", show: format.bytes, better: "low", value: of(median("settled_bytes")), spread: "settled_bytes" },
       { id: "faults", label: "minor page faults", show: format.count, better: "low", value: of(median("minor_faults")), spread: "minor_faults" },
       { id: "p99", label: "latency p99", show: format.time, better: "low", value: of((r) => r?.latency?.p99 ?? null) },
     ];

@@ -10,13 +10,16 @@ charts.overview = (parent) => {
   parent.append(grid);
   for (const [key, title] of [["time", "Time against the best other, per workload"], ["memory", "Peak memory against the best other, per workload"]]) {
     const known = lines.filter((line) => line[key] !== null).sort((a, b) => a[key] - b[key]);
-    const far = Math.max(1.25, ...known.map((line) => Math.max(line[key], 1 / line[key])));
+    const logs = known.map((line) => Math.log2(line[key]));
+    const [low, high] = [Math.min(-0.3, ...logs), Math.max(0.3, ...logs)];
+    const room = 0.15 * (high - low);  // for the figures beside the bars
+    const step = Math.max(1, Math.ceil((high - low) / 6));
     const build = () => {
       const theme = palette.theme();
       return plain({
         grid: { left: 16 + 7 * Math.max(...known.map((line) => line.workload.length)), right: 24, top: 8, bottom: 40 },
-        xAxis: axis("value", "below 1 is better", { nameGap: 26, min: -Math.log2(far) * 1.5, max: Math.log2(far) * 1.5,
-          splitNumber: 4, axisLabel: { formatter: (value) => format.ratio(2 ** value) } }),
+        xAxis: axis("value", "below 1 is better", { nameGap: 26, min: Math.floor((low - room) / step) * step, max: Math.ceil((high + room) / step) * step,
+          interval: step, axisLabel: { formatter: (value) => (value < 0 ? `1/${2 ** -value}` : String(2 ** value)) } }),
         yAxis: axis("category", null, { data: known.map((line) => line.workload), axisLabel: { interval: 0 }, splitLine: { show: false } }),
         tooltip: { ...plain().tooltip, valueFormatter: (value) => format.ratio(2 ** value) },
         series: [{
