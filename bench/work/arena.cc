@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+
 namespace {
 
 constexpr size_t kChunk = 1 << 20;
@@ -50,6 +52,10 @@ void fail(int status, const char* format, ...) {
   size_t end = start + static_cast<size_t>(length < 0 ? 0 : length);
   if (end > sizeof line - 2) end = sizeof line - 2;
   line[end] = '\n';
+  // Of several threads the first speaks; the others wait for the end, which is near. Relaxed: nothing else is
+  // passed on.
+  static std::atomic<bool> said{false};
+  while (said.exchange(true, std::memory_order_relaxed)) pause();
   if (write(2, line, end + 1) < 0) _exit(status);
   _exit(status);
 }
