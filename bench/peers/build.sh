@@ -15,7 +15,7 @@ log=$folder/build.log
 
 missing=
 for name in "$@"; do
-  [ -e "$folder/lib/lib$name.so" ] || missing="$missing $name"
+  [ -e "$folder/lib/lib$name.so" ] && [ "$folder/lib/$name.json" -nt "$here/CMakeLists.txt" ] || missing="$missing $name"
 done
 [ -n "$missing" ] || exit 0
 

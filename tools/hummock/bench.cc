@@ -40,7 +40,8 @@ Json facts_of(const Allocator& allocator) {
           {"library", short_path(allocator.library)},
           {"origin", allocator.origin},
           {"compiler", allocator.compiler},
-          {"flags", allocator.flags}};
+          {"flags", allocator.flags},
+          {"setting", allocator.setting}};
 }
 
 Json facts_of(const Cell& cell) {

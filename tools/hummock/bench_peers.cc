@@ -59,14 +59,16 @@ Allocator hummock_itself(const BenchOptions& options) {
           library,
           "build",
           HUMMOCK_BUILD_COMPILER,
-          HUMMOCK_BUILD_FLAGS};
+          HUMMOCK_BUILD_FLAGS,
+          ""};
 }
 
 Allocator packaged(const Packaged& known, const std::string& library) {
   const std::string version = output_of({"dpkg-query", "-W", "-f", "${Version}\n", known.package});
   return {known.name, version.empty() ? "unknown" : version,
           library,    version.empty() ? "found" : "apt",
-          "",         version.empty() ? "" : std::string(known.package) + " as packaged"};
+          "",         version.empty() ? "" : std::string(known.package) + " as packaged",
+          ""};
 }
 
 // Builds what is not built yet; what cannot be built is left out and named.
@@ -87,8 +89,8 @@ void add_newest(const std::vector<std::string>& names, const BenchOptions& optio
       continue;
     }
     const Json facts = Json::parse(file);
-    peers.allocators.push_back(
-        {name, facts.at("version"), library, "crates.io", facts.at("compiler"), facts.at("flags")});
+    peers.allocators.push_back({name, facts.at("version"), library, "crates.io", facts.at("compiler"),
+                                facts.at("flags"), facts.at("setting")});
   }
 }
 
@@ -149,7 +151,7 @@ void add_packaged(const Packaged& known, bool by_name, Peers& peers) {
 void add_given(const std::string& text, std::size_t equals, Peers& peers) {
   const std::string library = canonical(text.substr(equals + 1));
   if (library.empty()) throw std::runtime_error(text.substr(equals + 1) + " is not there");
-  peers.allocators.push_back({text.substr(0, equals), "unknown", library, "given", "", ""});
+  peers.allocators.push_back({text.substr(0, equals), "unknown", library, "given", "", "", ""});
 }
 
 std::size_t distance(const std::string& a, const std::string& b) {
@@ -189,6 +191,13 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
   return best == known.end() ? "" : *best;
 }
 
+std::vector<std::string> environment_of(const Allocator& allocator) {
+  std::vector<std::string> environment = {allocator.library.empty() ? "LD_PRELOAD"
+                                                                    : "LD_PRELOAD=" + allocator.library};
+  if (!allocator.setting.empty()) environment.push_back(allocator.setting);
+  return environment;
+}
+
 Peers find_allocators(const BenchOptions& options) {
   Peers peers;
   peers.allocators.push_back(hummock_itself(options));
@@ -201,7 +210,7 @@ Peers find_allocators(const BenchOptions& options) {
       add_given(name, equals, peers);
     } else if (name == "system") {
       peers.allocators.push_back(
-          {"system", std::string("glibc ") + gnu_get_libc_version(), "", "system", "", ""});
+          {"system", std::string("glibc ") + gnu_get_libc_version(), "", "system", "", "", ""});
     } else if (const Packaged* known = find_known(name); known != nullptr) {
       add_packaged(*known, by_name, peers);
     } else if (is_newest(name)) {
@@ -217,8 +226,9 @@ Peers find_allocators(const BenchOptions& options) {
 }
 
 std::string why_not_active(const Allocator& allocator, const std::string& worker) {
-  const Outcome outcome = execute(
-      {worker, "--list"}, {"LD_PRELOAD=" + allocator.library, "LD_DEBUG=bindings", "LD_BIND_NOW=1"}, 60);
+  std::vector<std::string> environment = environment_of(allocator);
+  environment.insert(environment.end(), {"LD_DEBUG=bindings", "LD_BIND_NOW=1"});
+  const Outcome outcome = execute({worker, "--list"}, environment, 60);
   if (outcome.status != 0) {
     const std::size_t end = outcome.err.find_last_not_of('\n');
     const std::size_t line = outcome.err.rfind('\n', end);

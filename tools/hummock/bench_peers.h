@@ -13,7 +13,11 @@ struct Allocator {
   std::string library;  // empty: what libc has
   std::string origin;   // build, system, apt, crates.io or given
   std::string compiler, flags;
+  std::string setting;  // NAME=VALUE, without which it is not at its best; mostly empty
 };
+
+// What makes a program run on it, as `execute` takes it.
+std::vector<std::string> environment_of(const Allocator& allocator);
 
 struct Peers {
   std::vector<Allocator> allocators;  // Hummock first, then the baseline's and the others' usual order

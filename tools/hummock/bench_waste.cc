@@ -42,8 +42,7 @@ Json measure_waste(const std::vector<Allocator>& allocators) {
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   for (const Allocator& allocator : allocators) {
-    const std::string preload = allocator.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + allocator.library;
-    const Outcome outcome = execute({self, "bench", "usable"}, {preload}, 20);
+    const Outcome outcome = execute({self, "bench", "usable"}, environment_of(allocator), 20);
     if (outcome.status != 0) continue;
     std::istringstream lines(outcome.out);
     for (std::size_t size, usable; lines >> size >> usable;)

@@ -128,9 +128,8 @@ std::vector<Workload> list_workloads(const std::string& worker) {
 
 Json run_once(const std::string& worker, const Cell& cell, const Allocator& allocator,
               const OneRun& options) {
-  const std::string preload = allocator.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + allocator.library;
-  const Outcome outcome =
-      execute(arguments_for(worker, cell, options), {preload}, options.timeout, options.memory);
+  const Outcome outcome = execute(arguments_for(worker, cell, options), environment_of(allocator),
+                                  options.timeout, options.memory);
   std::string error = what_failed(outcome, options.timeout);
   Json run = error.empty() ? Json::parse(outcome.out, nullptr, false) : Json();
   const auto number = [&run](const char* name) {

@@ -50,7 +50,7 @@ function facts(parent) {
     el("tr", {}, el("th", { scope: "row" }, key.replaceAll("_", " ")), el("td", {}, shown(key, value))))))));
   const known = data.allocators || [];
   if (!known.length) return page.missing(parent, "allocators", "This file names no allocators.");
-  const keys = ["version", "origin", "library", "flags"];
+  const keys = ["version", "origin", "library", "flags", "setting"];
   parent.append(el("div", { class: "scroll" }, el("table", { id: "allocators" },
     el("thead", {}, el("tr", {}, ["allocator", ...keys].map((key) => el("th", { scope: "col" }, key)))),
     el("tbody", {}, known.map((each) => el("tr", {}, el("th", { scope: "row" }, tables.swatch(each.name), each.name),
