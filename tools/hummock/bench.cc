@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -59,10 +60,13 @@ void print_allocators(const Peers& peers, FILE* stream) {
 }
 
 void print_list(const std::vector<Workload>& workloads, const Peers& peers) {
-  std::string group;
-  for (const Workload& one : workloads) {
-    if (one.group != group) fputs(((group = one.group) + "\n").c_str(), stdout);
-    fputs(fmt::format("  {:24} {}\n", one.name, one.title).c_str(), stdout);
+  std::vector<std::string> groups;
+  for (const Workload& one : workloads)
+    if (std::find(groups.begin(), groups.end(), one.group) == groups.end()) groups.push_back(one.group);
+  for (const std::string& group : groups) {
+    fputs((group + "\n").c_str(), stdout);
+    for (const Workload& one : workloads)
+      if (one.group == group) fputs(fmt::format("  {:24} {}\n", one.name, one.title).c_str(), stdout);
   }
   fputs("\nallocators\n", stdout);
   print_allocators(peers, stdout);

@@ -52,8 +52,22 @@ void write_text(const std::string& path, const std::string& text) {
   if (!file || !(file << text) || !file.flush()) throw std::runtime_error(path + " cannot be written");
 }
 
+// A line for each part, and in lists for each entry: stored results stay small and can be compared by lines.
 void write_json(const std::string& path, const Json& document) {
-  write_text(path, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  const auto dump = [](const Json& part) {
+    return part.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text = "{\n";
+  for (const auto& [name, part] : document.items()) {
+    text += (text.size() > 2 ? ",\n" : "") + dump(name) + ": ";
+    if (!part.is_array() || part.empty()) {
+      text += dump(part);
+      continue;
+    }
+    for (std::size_t i = 0; i < part.size(); ++i) text += (i == 0 ? "[\n " : ",\n ") + dump(part[i]);
+    text += "\n]";
+  }
+  write_text(path, text + "\n}\n");
 }
 
 void write_csv(const std::string& path, const Json& document) {
