@@ -60,7 +60,7 @@ void write_json(const std::string& path, const Json& document) {
   std::string text = "{\n";
   for (const auto& [name, part] : document.items()) {
     text += (text.size() > 2 ? ",\n" : "") + dump(name) + ": ";
-    if (!part.is_array() || part.empty()) {
+    if (!part.is_array() || part.empty() || !part[0].is_object()) {
       text += dump(part);
       continue;
     }

@@ -112,6 +112,13 @@ class Results(Case):
         broken["surprise"] = 1
         self.assertEqual(len(schema_errors(broken)), 3)
 
+    @unittest.skipUnless(jsonschema, "jsonschema is not installed")
+    def test_stored_results_hold_to_the_schema(self):
+        stored = sorted(pathlib.Path(SOURCE, "bench/results").glob("*.json"))
+        self.assertTrue(stored)
+        for file in stored:
+            self.assertEqual(schema_errors(json.loads(file.read_text(encoding="utf-8"))), [], file.name)
+
     def test_the_real_worker(self):
         done = self.run_tool("pair", "very-large", "--repeat", "1", "--threads", "1", "--sizes", "64", "--seconds", "0.02", "--lib", LIBRARY,
                              "--worker", WORKER, "--against", "system", "--json", self.path("r.json"))  # fmt: skip
