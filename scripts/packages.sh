@@ -8,7 +8,7 @@ packages_of() {
     build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema" ;;
-    bench) echo "libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libtbbmalloc2" ;;
+    bench) echo "libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libtbbmalloc2 redis-server redis-tools sqlite3 git lua5.4" ;;
     lint) echo "clang-format clang-tidy libcli11-dev nlohmann-json3-dev libfmt-dev doctest-dev" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,15 +27,28 @@ bool read_text(int file, char* text, size_t room) {
   return true;
 }
 
-}  // namespace
-
-size_t resident_bytes() {
-  static const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+size_t second_number(int file) {
   char text[256];
   if (file < 0 || !read_text(file, text, sizeof text)) return 0;
   char* at = nullptr;
   strtoull(text, &at, 10);
-  return strtoull(at, nullptr, 10) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return strtoull(at, nullptr, 10);
+}
+
+}  // namespace
+
+size_t resident_bytes() {
+  static const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  return second_number(file) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t resident_bytes_of(pid_t process) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/statm", static_cast<int>(process));
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  const size_t pages = second_number(file);
+  if (file >= 0) close(file);
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
 bool peak_reset() {

@@ -2,8 +2,10 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 size_t resident_bytes();
+size_t resident_bytes_of(pid_t process);
 // Makes the peak start again from what is resident now. False where the system cannot.
 bool peak_reset();
 // Highest resident since peak_reset, or since the start where that failed.

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "child.h"
 #include "json.h"
 
 namespace {
@@ -9,7 +10,7 @@ namespace {
 constexpr Family (*kFamilies[])() = {basic_family,  random_family, large_family,   realloc_family,
                                      server_family, queue_family,  sharing_family, seed_family,
                                      spaces_family, shrink_family, frame_family,   challenge_family,
-                                     memory_family, trace_family};
+                                     memory_family, trace_family,  program_family};
 
 template <class Visit>
 void each_workload(Visit visit) {
@@ -107,7 +108,9 @@ const char* nearest_workload(const char* name) {
 void print_list() {
   Json json;
   json.open('[');
-  each_workload([&](const Workload& workload) { write_workload(json, workload); });
+  each_workload([&](const Workload& workload) {
+    if (workload.program == nullptr || is_installed(workload.program)) write_workload(json, workload);
+  });
   json.close(']');
   json.print(1);
 }

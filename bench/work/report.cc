@@ -14,7 +14,7 @@ void Run::write_latency(Json& json) {
 void Run::write_memory(Json& json) {
   json.key("peak_bytes").number(static_cast<uint64_t>(peak_bytes_));
   json.key("settled_bytes");
-  if (options.settle > 0)
+  if (options.settle > 0 && children_ == 0)
     json.number(static_cast<uint64_t>(settled_bytes_));
   else
     json.null();

@@ -100,16 +100,40 @@ void Run::begin() {
   begun_at_ = nanoseconds();
 }
 
+void Run::add_child(const ChildUse& use, uint64_t operations) {
+  if (!begun_) begin();
+  total_.operations += operations;
+  total_.seconds += use.seconds;
+  total_.cpu_seconds += use.cpu_seconds;
+  minor_faults_ += use.minor_faults;
+  major_faults_ += use.major_faults;
+  if (use.peak_bytes > peak_bytes_) peak_bytes_ = use.peak_bytes;
+  ++children_;
+}
+
+bool Run::more_children() const {
+  return options.operations != 0 ? children_ < options.operations
+                                 : children_ == 0 || total_.seconds < options.seconds;
+}
+
+bool Run::due() const {
+  return points_ != nullptr && static_cast<double>(nanoseconds() - begun_at_) / 1e9 >= next_point_;
+}
+
 void Run::watch() {
-  if (points_ == nullptr) return;
+  if (due()) watch(resident_bytes());
+}
+
+void Run::watch(size_t resident) {
+  if (!begun_) begin();
+  if (!due()) return;
   const double now = static_cast<double>(nanoseconds() - begun_at_) / 1e9;
-  if (now < next_point_) return;
   if (point_count_ == kPoints) {  // half as many, half as often
     for (size_t i = 0; i < kPoints / 2; ++i) points_[i] = points_[2 * i];
     point_count_ = kPoints / 2;
     interval_ *= 2;
   }
-  points_[point_count_++] = {now, resident_bytes()};
+  points_[point_count_++] = {now, resident};
   next_point_ = now + interval_;
 }
 
@@ -213,7 +237,7 @@ Run::Span Run::execute(Load& load, unsigned threads, bool fixed) {
 }
 
 void Run::settle() {
-  if (options.settle <= 0) return;
+  if (options.settle <= 0 || children_ != 0) return;
   const uint64_t start = nanoseconds();
   Rng rng(options.seed);
   while (static_cast<double>(nanoseconds() - start) < options.settle * 1e9) {

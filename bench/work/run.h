@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "arena.h"
+#include "child.h"
 #include "json.h"
 #include "latency.h"
 #include "memory.h"
@@ -96,8 +97,14 @@ class Run {
   // only counts. Several calls add up.
   Span execute(Load& load, unsigned threads = 0, bool fixed = false);
 
-  // Reads resident memory into the series, when it is due.
+  // For workloads that are other programs, in place of execute: what one pass of it took.
+  void add_child(const ChildUse& use, uint64_t operations);
+  // Until enough passes were added.
+  bool more_children() const;
+
+  // Reads resident memory into the series, when it is due; or takes that of a child.
   void watch();
+  void watch(size_t resident);
   // Waits until memory has settled, with a little traffic as of a program at rest, and reads it.
   void settle();
   void report();
@@ -113,6 +120,7 @@ class Run {
 
  private:
   void begin();
+  bool due() const;
   void make_workers(Load& load, unsigned threads, bool fixed);
   Span measure(Load& load, unsigned threads);
   void wait(Gate& gate, unsigned threads, double seconds);
@@ -142,6 +150,7 @@ class Run {
   size_t start_bytes_ = 0;
   size_t peak_bytes_ = 0;
   size_t settled_bytes_ = 0;
+  uint64_t children_ = 0;
 
   Point* points_ = nullptr;
   size_t point_count_ = 0;

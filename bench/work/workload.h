@@ -46,6 +46,7 @@ struct Workload {
   Plan normal = {};
   Plan full = {};
   void (*run)(Run&);
+  const char* program = nullptr;  // that it needs; where there is none the workload is not listed
 };
 
 struct Family {
@@ -73,3 +74,4 @@ Family frame_family();
 Family challenge_family();
 Family memory_family();
 Family trace_family();
+Family program_family();

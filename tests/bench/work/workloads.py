@@ -22,6 +22,7 @@ FIXED = {
     "residue": 5,
     "idle-producers": 1,
 }
+PROGRAMS = {"python", "sqlite", "git", "compiler", "redis", "lua"}  # those that are installed
 TABLES = {"small-sweeps", "constant-load", "spaces-sequential", "spaces-churn", "shrink", "residue", "idle-producers"}
 TIMED = {"random-live-10k", "large-live", "very-large", "server", "spaces-sequential", "spaces-churn", "frames"}
 SIZES = {"residue": 8 << 20, "idle-producers": 8 << 20, "spaces-churn": 16 << 20, "realloc-array": 1 << 20}
@@ -72,6 +73,8 @@ def arguments_of(workload, threads):
     arguments = [name, "--threads", threads, "--seed", 7, "--settle", 0]
     if name in SIZES:
         arguments += ["--size", SIZES[name]]
+    if name in PROGRAMS:
+        return arguments + ["--ops", 1]
     if name in FIXED:
         return arguments + ["--ops", FIXED[name]]
     return arguments + ["--seconds", 0.02]
@@ -102,10 +105,31 @@ def check_workloads(program, workloads, libraries):
     for workload in workloads:
         threads = [t for t in workload["threads"] if t <= 8]
         for allocator, library in libraries.items():
+            if workload["name"] in PROGRAMS and not library:
+                continue  # they take long
             for count in sorted({threads[0], max(threads)}):
                 what = f"{workload['name']} on {allocator}, {count} threads"
                 environment = {"LD_PRELOAD": library} if library else {}
                 check_report(what, run(program, *arguments_of(workload, count), **environment), workload, count)
+
+
+def check_programs(program, library):
+    """Real programs are there when they are installed, run on what is preloaded, and leave nothing behind."""
+    with tempfile.TemporaryDirectory() as directory:
+        bare = run(program, "--list", PATH=directory)
+        hold(not PROGRAMS & {workload["name"] for workload in json.loads(bare.stdout)}, "--list: without programs")
+        missing = run(program, "sqlite", "--ops", 1, PATH=directory)
+        hold(missing.returncode == 2 and "apt-get install sqlite3" in missing.stderr, f"no sqlite3: {missing.stderr}")
+        listed = json.loads(run(program, "--list").stdout)
+        hold({workload["name"] for workload in listed} & PROGRAMS >= {"python", "compiler"}, "--list: with programs")
+        used = run(program, "python", "--ops", 1, "--series", TMPDIR=directory, LD_PRELOAD=library, HUMMOCK_STATS="exit")
+        hold(used.returncode == 0 and used.stderr.count("live") >= 2, "python3 runs on what is preloaded")
+        hold(len(json.loads(used.stdout)["series"]) > 2, "a program's memory over time")
+        hold(os.listdir(directory) == [], "files of a program are removed")
+        linked = run(program, "python", "--ops", 1, TMPDIR=directory, LD_DEBUG="bindings", LD_PRELOAD="")
+        owners = {line.split(" [0] to ")[1].split(" ")[0] for line in linked.stderr.splitlines() if "symbol `malloc'" in line}
+        owners = {owner for owner in owners if ".so" in owner}  # a program's own table leads to libc as well
+        hold(owners and all("libc.so" in owner for owner in owners), f"without a preload programs run on {owners}")
 
 
 def check_same_work(program):
@@ -220,6 +244,7 @@ def main():
     workloads = json.loads(listed.stdout)
     check_list(workloads)
     check_workloads(options.program, workloads, {"the system's allocator": None, "Hummock": options.library})
+    check_programs(options.program, options.library)
     check_same_work(options.program)
     check_memory(options.program)
     check_series_length(options.program)
