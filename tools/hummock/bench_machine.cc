@@ -11,8 +11,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-extern char** environ;
-
 namespace hummock::tool {
 namespace {
 

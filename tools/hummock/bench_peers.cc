@@ -47,7 +47,7 @@ std::string canonical(const std::string& path) {
 std::string find_packaged(const char* library) {
   for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
                              "/usr/lib", "/usr/local/lib"})
-    if (const std::string path = canonical(fs::path(folder) / library); !path.empty()) return path;
+    if (std::string path = canonical(fs::path(folder) / library); !path.empty()) return path;
   return "";
 }
 
@@ -78,9 +78,9 @@ void add_newest(const std::vector<std::string>& names, const BenchOptions& optio
   if (script.empty()) throw std::runtime_error("the newest peers' build.sh was not found");
   const std::string folder =
       fs::absolute(options.peers.empty() ? fs::path("build/peers") : fs::path(options.peers)).string();
-  std::string command = "'" + script + "' '" + folder + "'";
-  for (const std::string& name : names) command += " " + name;
-  if (system(command.c_str()) != 0) peers.missing.push_back("some of the newest peers could not be built");
+  std::vector<std::string> command = {script, folder};
+  command.insert(command.end(), names.begin(), names.end());
+  if (run_openly(command) != 0) peers.missing.push_back("some of the newest peers could not be built");
   for (const std::string& name : names) {
     const std::string library = canonical(folder + "/lib/lib" + name + ".so");
     std::ifstream file(folder + "/lib/" + name + ".json");

@@ -61,6 +61,7 @@ double seconds_of(const rusage& usage) {
     }
   }
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   execvp(pointers[0], pointers.data());
@@ -163,6 +164,16 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
   outcome.other_seconds = before.busy < 0 ? -1 : after.busy - before.busy - outcome.cpu_seconds;
   outcome.steal_seconds = after.steal - before.steal;
   return outcome;
+}
+
+int run_openly(const std::vector<std::string>& arguments) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error(strerror(errno));
+  if (child == 0) become(arguments, {});
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 std::string output_of(const std::vector<std::string>& arguments) {

@@ -22,6 +22,9 @@ struct Outcome {
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                 double timeout, double memory = 0);
 
+// Its output goes where ours goes. Its exit status, or 128 + signal.
+int run_openly(const std::vector<std::string>& arguments);
+
 // Its first line of output, or an empty text.
 std::string output_of(const std::vector<std::string>& arguments);
 

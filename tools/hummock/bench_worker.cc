@@ -72,7 +72,7 @@ std::string what_failed(const Outcome& outcome, double timeout) {
   if (interrupted()) return "interrupted";
   if (outcome.too_large) return "ended because it took too much memory";
   if (outcome.timed_out) return fmt::format("no end within {:.0f} s", timeout);
-  const std::string line = last_line(outcome.err);
+  std::string line = last_line(outcome.err);
   if (outcome.err.find("cannot be preloaded") != std::string::npos) return line;
   if (outcome.status == 0) return "";
   const std::string how = outcome.status > 128 ? fmt::format("killed by signal {}", outcome.status - 128)
@@ -110,8 +110,8 @@ void set_derived(Json& run) {
 
 std::string find_worker(const BenchOptions& options) {
   const std::string name = "hummock-bench-work";
-  const std::string worker = options.worker.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
-                                                    : std::filesystem::absolute(options.worker).string();
+  std::string worker = options.worker.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
+                                              : std::filesystem::absolute(options.worker).string();
   if (worker.empty() || access(worker.c_str(), X_OK) != 0)
     throw std::runtime_error(name + " was not found; name it with --worker");
   return worker;

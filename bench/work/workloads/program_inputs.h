@@ -31,8 +31,8 @@ constexpr char kLua[] = R"lua(
 local seed = 1
 local function below(n) seed = (seed * 1103515245 + 12345) % 2147483648; return seed % n + 1 end
 local live = {}
-for i = 1, 400000 do
-  local slot = below(20000)
+for i = 1, 60000 do
+  local slot = below(10000)
   local item = { id = i, name = "item " .. i, parts = { i, i + 1, i + 2 } }
   item.get = function() return item.id + slot end
   live[slot] = item
@@ -68,34 +68,37 @@ constexpr char kCpp[] = R"cpp(
 #include <variant>
 #include <vector>
 
-template <int N> struct Node {
-  std::variant<int, std::string, std::vector<int>> value;
-  std::map<std::string, std::shared_ptr<Node<N - 1>>> children;
-  std::size_t count() const {
-    std::size_t sum = value.index();
-    for (const auto& [name, child] : children) sum += name.size() + child->count();
-    return sum;
+  template <int N>
+  struct Node {
+    std::variant<int, std::string, std::vector<int>> value;
+    std::map<std::string, std::shared_ptr<Node<N - 1>>> children;
+    std::size_t count() const {
+      std::size_t sum = value.index();
+      for (const auto& [name, child] : children) sum += name.size() + child->count();
+      return sum;
+    }
+  };
+  template <>
+  struct Node<0> {
+    std::size_t count() const { return 1; }
+  };
+
+  template <class... Part>
+  std::string joined(const Part&... part) {
+    std::string text;
+    ((text += part, text += ','), ...);
+    return text;
   }
-};
-template <> struct Node<0> {
-  std::size_t count() const { return 1; }
-};
 
-template <class... Part> std::string joined(const Part&... part) {
-  std::string text;
-  ((text += part, text += ','), ...);
-  return text;
-}
-
-std::size_t everything() {
-  Node<24> root;
-  root.children[joined("a", std::string("b"), "c")] = std::make_shared<Node<23>>();
-  std::unordered_map<std::string, std::function<std::size_t(const Node<24>&)>> table;
-  table["count"] = [](const Node<24>& node) { return node.count(); };
-  std::vector<std::pair<std::string, std::size_t>> all;
-  for (const auto& [name, function] : table) all.emplace_back(name, function(root));
-  std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
-  std::stable_sort(all.begin(), all.end());
-  return all.front().second;
-}
+  std::size_t everything() {
+    Node<24> root;
+    root.children[joined("a", std::string("b"), "c")] = std::make_shared<Node<23>>();
+    std::unordered_map<std::string, std::function<std::size_t(const Node<24>&)>> table;
+    table["count"] = [](const Node<24>& node) { return node.count(); };
+    std::vector<std::pair<std::string, std::size_t>> all;
+    for (const auto& [name, function] : table) all.emplace_back(name, function(root));
+    std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+    std::stable_sort(all.begin(), all.end());
+    return all.front().second;
+  }
 )cpp";
