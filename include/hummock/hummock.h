@@ -180,4 +180,6 @@ extern const char* hummock_conf;
 }
 #endif
 
+#include "proxy.h"
+
 #endif /* HUMMOCK_HUMMOCK_H */

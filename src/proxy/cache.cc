@@ -1,0 +1,203 @@
+// Threads' caches: made, filled, emptied, and given back when a thread ends.
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "os/os.h"
+#include "proxy/proxy.h"
+
+namespace hummock::proxy {
+
+os::Lock registry;
+Table no_caches;
+__thread Table* thread_caches __attribute__((tls_model("initial-exec"))) = &no_caches;
+
+namespace {
+
+pthread_key_t exit_key;
+bool has_exit_key;  // guarded by `registry`
+
+void update_limit(Cache* cache, uint32_t bucket) {
+  Bin& bin = cache->bins[bucket];
+  bin.limit = bin.items + bin.capacity - (cache->fresh[bucket].end - cache->fresh[bucket].first);
+}
+
+// A part of a bin's content that goes between it and the pool at once.
+uint32_t batch_of(uint32_t content) {
+  const uint32_t half = (content + 1) / 2;
+  return half < kBatch ? half : kBatch;
+}
+
+// Under `registry`.
+void give_back(Cache* cache, uint32_t bucket) {
+  Bin& bin = cache->bins[bucket];
+  Pool& pool = cache->proxy->pools[bucket];
+  while (const size_t count = static_cast<size_t>(bin.top - bin.items)) {
+    const unsigned batch = count < kBatch ? static_cast<unsigned>(count) : kBatch;
+    bin.top -= batch;
+    give(pool, bin.top, batch);
+  }
+  give_range(pool, cache->fresh[bucket].first, cache->fresh[bucket].end);
+}
+
+// Under `registry`.
+void unlink(Cache* cache) {
+  (cache->prev == nullptr ? cache->proxy->caches : cache->prev->next) = cache->next;
+  if (cache->next != nullptr) cache->next->prev = cache->prev;
+  __atomic_store_n(cache->place, nullptr, __ATOMIC_RELAXED);  // see cache_of
+}
+
+void end_cache(Cache* cache) {
+  for (uint32_t i = 0; i < cache->proxy->buckets; ++i) {
+    if (cache->bins[i].capacity != 0) give_back(cache, i);
+  }
+  unlink(cache);
+  os::unmap(cache, cache->mapped);
+}
+
+size_t table_bytes() {
+  return base::align_up(sizeof(Table), os::page_size());
+}
+
+// The thread ends. Its later frees, in destructors still to come, go to the pools.
+void leave(void* record) {
+  thread_caches = &no_caches;
+  Table* table = static_cast<Table*>(record);
+  {
+    os::LockGuard guard(registry);
+    for (Cache* cache : table->of) {
+      if (cache != nullptr) end_cache(cache);
+    }
+  }
+  os::unmap(table, table_bytes());
+}
+
+int own_table() {
+  if (thread_caches != &no_caches) return 0;
+  {
+    os::LockGuard guard(registry);
+    if (!has_exit_key && pthread_key_create(&exit_key, leave) != 0) return EAGAIN;
+    has_exit_key = true;
+  }
+  void* table = os::map(table_bytes());
+  if (table == nullptr) return ENOMEM;
+  if (const int error = pthread_setspecific(exit_key, table)) {
+    os::unmap(table, table_bytes());
+    return error;
+  }
+  thread_caches = static_cast<Table*>(table);
+  return 0;
+}
+
+uint32_t capacity_of(const Pool& pool, uint32_t wished) {
+  return wished < pool.elements ? wished : pool.elements;
+}
+
+uint32_t wanted_of(uint32_t capacity, hummock_proxy_warmup_t warmup) {
+  if (warmup == HUMMOCK_PROXY_HOT) return capacity;
+  return warmup == HUMMOCK_PROXY_WARM ? (capacity + 1) / 2 : 0;
+}
+
+void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
+  Pool& pool = cache->proxy->pools[bucket];
+  Bin& bin = cache->bins[bucket];
+  bin.base = pool.base;
+  bin.used = pool.used;
+  bin.inverse = pool.inverse;
+  bin.element_size = pool.element_size;
+  bin.elements = pool.elements;
+  bin.twos = pool.twos;
+  uint32_t wanted = wanted_of(bin.capacity, warmup);
+  Fresh& fresh = cache->fresh[bucket];
+  if (wanted != 0) fresh.end = fresh.first + take_fresh(pool, wanted, &fresh.first);
+  wanted -= fresh.end - fresh.first;
+  // What was used before and is back must do for the rest.
+  while (wanted != 0) {
+    const unsigned count = take(pool, bin.top, wanted < kBatch ? wanted : kBatch);
+    if (count == 0) break;
+    bin.top += count;
+    wanted -= count;
+  }
+  update_limit(cache, bucket);
+}
+
+Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
+  size_t items = 0;
+  for (uint32_t i = 0; i < count; ++i) items += capacity_of(proxy->pools[i], most[i]);
+  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(uint32_t), os::page_size());
+  Cache* cache = static_cast<Cache*>(os::map(bytes));
+  if (cache == nullptr) return nullptr;
+  cache->proxy = proxy;
+  cache->mapped = bytes;
+  uint32_t* place = reinterpret_cast<uint32_t*>(cache + 1);
+  for (uint32_t i = 0; i < count; ++i) {
+    cache->bins[i].items = cache->bins[i].top = place;
+    cache->bins[i].capacity = capacity_of(proxy->pools[i], most[i]);
+    place += cache->bins[i].capacity;
+  }
+  return cache;
+}
+
+}  // namespace
+
+bool refill(Cache* cache, uint32_t bucket) {
+  Bin& bin = cache->bins[bucket];
+  Fresh& fresh = cache->fresh[bucket];
+  if (bin.capacity == 0) return false;
+  const uint32_t batch = batch_of(bin.capacity);
+  if (const uint32_t left = fresh.end - fresh.first) {
+    const uint32_t count = left < batch ? left : batch;
+    for (uint32_t i = count; i-- != 0;) bin.items[i] = fresh.first++;
+    bin.top = bin.items + count;
+    update_limit(cache, bucket);
+  } else {
+    bin.top = bin.items + take(cache->proxy->pools[bucket], bin.items, batch);
+  }
+  return bin.top != bin.items;
+}
+
+bool make_room(Cache* cache, uint32_t bucket) {
+  Bin& bin = cache->bins[bucket];
+  if (bin.limit == bin.items) return false;
+  const uint32_t batch = batch_of(static_cast<uint32_t>(bin.top - bin.items));
+  bin.top -= batch;
+  give(cache->proxy->pools[bucket], bin.top, batch);
+  return true;
+}
+
+int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* most, size_t count) {
+  if (proxy->slot == kSlots) return EAGAIN;
+  destroy_cache(proxy);
+  if (const int error = own_table()) return error;
+  const uint32_t buckets = count < proxy->buckets ? static_cast<uint32_t>(count) : proxy->buckets;
+  Cache* cache = map_cache(proxy, most, buckets);
+  if (cache == nullptr) return ENOMEM;
+  for (uint32_t i = 0; i < buckets; ++i) {
+    if (cache->bins[i].capacity != 0) open_bin(cache, i, warmup);
+  }
+  os::LockGuard guard(registry);
+  cache->place = &thread_caches->of[proxy->slot];
+  cache->next = proxy->caches;
+  if (cache->next != nullptr) cache->next->prev = cache;
+  proxy->caches = cache;
+  __atomic_store_n(cache->place, cache, __ATOMIC_RELAXED);
+  return 0;
+}
+
+void destroy_cache(Proxy* proxy) {
+  Cache* cache = cache_of(proxy);
+  if (cache == nullptr) return;
+  os::LockGuard guard(registry);
+  end_cache(cache);
+}
+
+void forget_caches(Proxy* proxy) {
+  os::LockGuard guard(registry);
+  while (Cache* cache = proxy->caches) {
+    unlink(cache);
+    os::unmap(cache, cache->mapped);
+  }
+}
+
+}  // namespace hummock::proxy
