@@ -14,36 +14,37 @@ void count(const Proxy* proxy, size_t& counter) {
   if (proxy->counting) __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
 }
 
-// Hands the element out. Null when it is in use: two threads freed it at once.
-void* hand_out(const Proxy* proxy, const Pool& pool, uint32_t index) {
-  void* block = pool.base + uint64_t{index} * pool.element_size;
-  if (pool.used[index] != 0) {
+// Hands the element out. False when it is in use: two threads freed it at once.
+bool hand_out(const Proxy* proxy, const Pool& pool, void* block) {
+  Mark* mark = mark_at(proxy, block);
+  if (*mark != Mark::none) {
     report(proxy, "was freed twice, and is in use again", block);
-    return nullptr;
+    return false;
   }
-  pool.used[index] = 1;
-  return block;
+  *mark = pool.mark;
+  return true;
 }
 
 void* from_cache(Proxy* proxy, Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
   while (bin.top != bin.items || refill(cache, bucket)) {
-    if (void* block = hand_out(proxy, proxy->pools[bucket], *--bin.top)) return block;
+    void* block = *--bin.top;
+    if (hand_out(proxy, proxy->pools[bucket], block)) return block;
   }
   return nullptr;
 }
 
 void* from_pool(Proxy* proxy, Pool& pool) {
-  uint32_t index;
-  while (take(pool, &index, 1) != 0) {
-    if (void* block = hand_out(proxy, pool, index)) return block;
+  void* block;
+  while (take(pool, &block, 1) != 0) {
+    if (hand_out(proxy, pool, block)) return block;
   }
   return nullptr;
 }
 
 void* from_bucket(Proxy* proxy, uint32_t bucket) {
   Pool& pool = proxy->pools[bucket];
-  Cache* cache = cache_of(proxy);
+  Cache* cache = find_cache(proxy);
   if (cache != nullptr && cache->bins[bucket].capacity != 0) {
     void* block = from_cache(proxy, cache, bucket);
     count(proxy, block != nullptr ? pool.counts.cache_hits : pool.counts.misses);

@@ -11,7 +11,9 @@ namespace hummock::proxy {
 
 os::Lock registry;
 Table no_caches;
+Cache no_cache;
 __thread Table* thread_caches __attribute__((tls_model("initial-exec"))) = &no_caches;
+__thread Cache* last_cache __attribute__((tls_model("initial-exec"))) = &no_cache;
 
 namespace {
 
@@ -20,13 +22,14 @@ bool has_exit_key;  // guarded by `registry`
 
 void update_limit(Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
-  bin.limit = bin.items + bin.capacity - (cache->fresh[bucket].end - cache->fresh[bucket].first);
+  const uint32_t waiting = cache->fresh[bucket].end - cache->fresh[bucket].first;
+  bin.limit = bin.items + (bin.capacity - waiting);
 }
 
 // A part of a bin's content that goes between it and the pool at once.
-uint32_t batch_of(uint32_t content) {
-  const uint32_t half = (content + 1) / 2;
-  return half < kBatch ? half : kBatch;
+unsigned batch_of(size_t content) {
+  const size_t half = (content + 1) / 2;
+  return half < kBatch ? static_cast<unsigned>(half) : kBatch;
 }
 
 // Under `registry`.
@@ -45,7 +48,7 @@ void give_back(Cache* cache, uint32_t bucket) {
 void unlink(Cache* cache) {
   (cache->prev == nullptr ? cache->proxy->caches : cache->prev->next) = cache->next;
   if (cache->next != nullptr) cache->next->prev = cache->prev;
-  __atomic_store_n(cache->place, nullptr, __ATOMIC_RELAXED);  // see cache_of
+  __atomic_store_n(cache->place, nullptr, __ATOMIC_RELAXED);  // see find_cache
 }
 
 void end_cache(Cache* cache) {
@@ -63,6 +66,7 @@ size_t table_bytes() {
 // The thread ends. Its later frees, in destructors still to come, go to the pools.
 void leave(void* record) {
   thread_caches = &no_caches;
+  last_cache = &no_cache;
   Table* table = static_cast<Table*>(record);
   {
     os::LockGuard guard(registry);
@@ -102,13 +106,7 @@ uint32_t wanted_of(uint32_t capacity, hummock_proxy_warmup_t warmup) {
 void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
   Pool& pool = cache->proxy->pools[bucket];
   Bin& bin = cache->bins[bucket];
-  bin.base = pool.base;
-  bin.used = pool.used;
-  bin.inverse = pool.inverse;
-  bin.element_size = pool.element_size;
-  bin.elements = pool.elements;
-  bin.twos = pool.twos;
-  uint32_t wanted = wanted_of(bin.capacity, warmup);
+  uint32_t wanted = wanted_of(static_cast<uint32_t>(bin.capacity), warmup);
   Fresh& fresh = cache->fresh[bucket];
   if (wanted != 0) fresh.end = fresh.first + take_fresh(pool, wanted, &fresh.first);
   wanted -= fresh.end - fresh.first;
@@ -125,12 +123,12 @@ void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
 Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
   size_t items = 0;
   for (uint32_t i = 0; i < count; ++i) items += capacity_of(proxy->pools[i], most[i]);
-  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(uint32_t), os::page_size());
+  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(void*), os::page_size());
   Cache* cache = static_cast<Cache*>(os::map(bytes));
   if (cache == nullptr) return nullptr;
   cache->proxy = proxy;
   cache->mapped = bytes;
-  uint32_t* place = reinterpret_cast<uint32_t*>(cache + 1);
+  void** place = reinterpret_cast<void**>(cache + 1);
   for (uint32_t i = 0; i < count; ++i) {
     cache->bins[i].items = cache->bins[i].top = place;
     cache->bins[i].capacity = capacity_of(proxy->pools[i], most[i]);
@@ -145,10 +143,12 @@ bool refill(Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
   Fresh& fresh = cache->fresh[bucket];
   if (bin.capacity == 0) return false;
-  const uint32_t batch = batch_of(bin.capacity);
+  const unsigned batch = batch_of(bin.capacity);
   if (const uint32_t left = fresh.end - fresh.first) {
     const uint32_t count = left < batch ? left : batch;
-    for (uint32_t i = count; i-- != 0;) bin.items[i] = fresh.first++;
+    for (uint32_t i = count; i-- != 0;) {
+      bin.items[i] = element_at(cache->proxy->pools[bucket], fresh.first++);
+    }
     bin.top = bin.items + count;
     update_limit(cache, bucket);
   } else {
@@ -160,10 +160,18 @@ bool refill(Cache* cache, uint32_t bucket) {
 bool make_room(Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
   if (bin.limit == bin.items) return false;
-  const uint32_t batch = batch_of(static_cast<uint32_t>(bin.top - bin.items));
+  const unsigned batch = batch_of(static_cast<size_t>(bin.top - bin.items));
   bin.top -= batch;
   give(cache->proxy->pools[bucket], bin.top, batch);
   return true;
+}
+
+Cache* find_cache(const Proxy* proxy) {
+  if (last_cache->proxy == proxy) return last_cache;
+  // relaxed: another thread writes here only when it destroys the proxy, which nobody uses then.
+  Cache* cache = __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
+  if (cache != nullptr) last_cache = cache;
+  return cache;
 }
 
 int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* most, size_t count) {
@@ -186,8 +194,9 @@ int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* mo
 }
 
 void destroy_cache(Proxy* proxy) {
-  Cache* cache = cache_of(proxy);
+  Cache* cache = find_cache(proxy);
   if (cache == nullptr) return;
+  last_cache = &no_cache;
   os::LockGuard guard(registry);
   end_cache(cache);
 }

@@ -14,17 +14,13 @@ uint64_t with_top(uint64_t returned, uint32_t top) {
   return (((returned >> kTagShift) + 1) << kTagShift) | top;
 }
 
-char* element(const Pool& pool, uint32_t index) {
-  return pool.base + uint64_t{index} * pool.element_size;
-}
-
 // Who walks the stack may read an element that was taken meanwhile and is being written to by its user.
 // What it reads then is never used: the exchange fails.
 __attribute__((no_sanitize("thread"))) uint32_t link_of(const Pool& pool, uint32_t index) {
-  return *reinterpret_cast<const volatile uint32_t*>(element(pool, index));
+  return *reinterpret_cast<const volatile uint32_t*>(element_at(pool, index));
 }
 __attribute__((no_sanitize("thread"))) void set_link(const Pool& pool, uint32_t index, uint32_t link) {
-  *reinterpret_cast<volatile uint32_t*>(element(pool, index)) = link;
+  *reinterpret_cast<volatile uint32_t*>(element_at(pool, index)) = link;
 }
 
 struct Range {
@@ -32,51 +28,48 @@ struct Range {
   uint32_t end;
 };
 Range* range_at(const Pool& pool, uint32_t index) {
-  return reinterpret_cast<Range*>(element(pool, index));
+  return reinterpret_cast<Range*>(element_at(pool, index));
 }
 
 [[noreturn]] void overwritten(const Pool& pool, uint32_t index) {
   base::die(base::Line() << "hummock_proxy: the free element "
-                         << static_cast<const void*>(element(pool, index)) << " of " << pool.element_size
+                         << static_cast<const void*>(element_at(pool, index)) << " of " << pool.element_size
                          << " bytes was written to");
 }
 
-// Fills `items` with the top of the stack, top first. Returns their number, and what stands below them.
+// Fills `found` with the top of the stack, top first. Returns their number, and what stands below them.
 // The links are good if nobody changed the stack meanwhile, which the caller's exchange shows.
-unsigned walk(const Pool& pool, uint64_t seen, uint32_t* items, unsigned most, uint32_t* below) {
+unsigned walk(const Pool& pool, uint64_t seen, uint32_t* found, unsigned most, uint32_t* below) {
   unsigned count = 0;
   uint32_t link = top_of(seen);
   while (link != 0 && count < most) {
     if (link > pool.elements) {
       // acquire: the links were read before.
       __atomic_thread_fence(__ATOMIC_ACQUIRE);
-      if (__atomic_load_n(&pool.returned, __ATOMIC_RELAXED) == seen) overwritten(pool, items[count - 1]);
+      if (__atomic_load_n(&pool.returned, __ATOMIC_RELAXED) == seen) overwritten(pool, found[count - 1]);
       return 0;
     }
-    items[count++] = link - 1;
+    found[count++] = link - 1;
     link = link_of(pool, link - 1);
   }
   *below = link;
   return count;
 }
 
-unsigned take_returned(Pool& pool, uint32_t* items, unsigned most) {
+unsigned take_returned(Pool& pool, void** items, unsigned most) {
+  uint32_t found[kBatch];
   // acquire, here and below: pairs with the release in give(), so that we see the links.
   uint64_t seen = __atomic_load_n(&pool.returned, __ATOMIC_ACQUIRE);
   while (top_of(seen) != 0) {
     uint32_t below = 0;
-    const unsigned count = walk(pool, seen, items, most, &below);
+    const unsigned count = walk(pool, seen, found, most, &below);
     if (count == 0) {
       seen = __atomic_load_n(&pool.returned, __ATOMIC_ACQUIRE);
       continue;
     }
     if (__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, below), false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
-      for (unsigned i = 0; i < count / 2; ++i) {  // the top is to be used first
-        const uint32_t swapped = items[i];
-        items[i] = items[count - 1 - i];
-        items[count - 1 - i] = swapped;
-      }
+      for (unsigned i = 0; i < count; ++i) items[count - 1 - i] = element_at(pool, found[i]);
       return count;
     }
   }
@@ -125,22 +118,28 @@ void give_range(Pool& pool, uint32_t first, uint32_t end) {
   __atomic_store_n(&pool.ranges, first + 1, __ATOMIC_RELAXED);
 }
 
-unsigned take(Pool& pool, uint32_t* items, unsigned most) {
+unsigned take(Pool& pool, void** items, unsigned most) {
   if (const unsigned count = take_returned(pool, items, most)) return count;
   uint32_t first = 0;
   const uint32_t count = take_fresh(pool, most, &first);
-  for (uint32_t i = 0; i < count; ++i) items[i] = first + count - 1 - i;
+  for (uint32_t i = 0; i < count; ++i) items[i] = element_at(pool, first + count - 1 - i);
   return count;
 }
 
-void give(Pool& pool, const uint32_t* items, unsigned count) {
-  for (unsigned i = count - 1; i != 0; --i) set_link(pool, items[i], items[i - 1] + 1);
+void give(Pool& pool, void* const* items, unsigned count) {
+  uint32_t link = static_cast<uint32_t>(index_at(pool, items[0])) + 1;
+  const uint32_t lowest = link - 1;
+  for (unsigned i = 1; i < count; ++i) {
+    const auto index = static_cast<uint32_t>(index_at(pool, items[i]));
+    set_link(pool, index, link);
+    link = index + 1;
+  }
   uint64_t seen = __atomic_load_n(&pool.returned, __ATOMIC_RELAXED);
   do {
-    set_link(pool, items[0], top_of(seen));
+    set_link(pool, lowest, top_of(seen));
     // release: pairs with the acquire in take_returned().
-  } while (!__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, items[count - 1] + 1), true,
-                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+  } while (!__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, link), true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED));
 }
 
 }  // namespace hummock::proxy

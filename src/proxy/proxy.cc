@@ -56,7 +56,7 @@ struct Plan {
   size_t pool_bytes;
   uint32_t shift;
   size_t pools;   // bytes of all pools
-  size_t record;  // bytes of the proxy and of all `used` bytes
+  size_t record;  // bytes of the proxy and of all marks
 };
 
 // Newton's iteration: each step doubles the number of right bits, of which an odd number gives three.
@@ -74,39 +74,33 @@ bool make_plan(const hummock_proxy_options_t& options, Plan* plan) {
   const size_t room = plan->pool_bytes == 0 ? kPoolStep : plan->pool_bytes;
   plan->shift = base::log2_floor(room) + (base::is_power_of_two(room) ? 0 : 1);
   plan->pools = size_t{plan->buckets} << plan->shift;
-  plan->record = sizeof(Proxy);
-  for (uint32_t i = 0; i < plan->buckets; ++i) {
-    plan->record += plan->pool_bytes / hummock_proxy_size_at(options.sizes, i);
-  }
-  plan->record = base::align_up(plan->record, os::page_size());
+  plan->record = base::align_up(sizeof(Proxy) + plan->pools / kGranule, os::page_size());
   return true;
 }
 
 void open_pools(Proxy* proxy, const Plan& plan) {
-  uint8_t* used = reinterpret_cast<uint8_t*>(proxy + 1);
   for (uint32_t i = 0; i < plan.buckets; ++i) {
     Pool& pool = proxy->pools[i];
     const size_t size = hummock_proxy_size_at(proxy->sizes, i);
     pool.base = proxy->base + (size_t{i} << plan.shift);
-    pool.used = used;
     pool.twos = static_cast<uint32_t>(__builtin_ctzll(size));
     pool.inverse = inverse_of(size >> pool.twos);
     pool.element_size = static_cast<uint32_t>(size);
     pool.elements = static_cast<uint32_t>(plan.pool_bytes / size);
-    used += pool.elements;
+    // Of a marked granule the fast path takes the first byte for the start of an element.
+    pool.mark = size % kGranule == 0 && !proxy->counting ? Mark::plain : Mark::special;
   }
 }
 
 void open_fast_path(Proxy* proxy) {
-  const bool even = proxy->sizes != HUMMOCK_PROXY_FLOAT;
-  proxy->fast_align = even ? 16 : kSizeStep;
-  if (proxy->counting || proxy->buckets == 0) return;
-  proxy->fast_buckets = proxy->buckets;
+  if (proxy->buckets == 0) return;
   const size_t largest = proxy->pools[proxy->buckets - 1].element_size;
-  proxy->fast_limit = static_cast<uint32_t>(largest < kDirectSize ? largest : kDirectSize);
-  for (uint32_t i = 0; i < proxy->fast_limit / kSizeStep; ++i) {
-    proxy->class_of[i] =
-        static_cast<uint8_t>(hummock_proxy_index_for(proxy->sizes, size_t{i} * kSizeStep + 1));
+  proxy->direct_size = static_cast<uint32_t>(largest < kDirectSize ? largest : kDirectSize);
+  proxy->even = kGranule;
+  for (uint32_t i = 0; i < proxy->direct_size / kSizeStep; ++i) {
+    const size_t bucket = hummock_proxy_index_for(proxy->sizes, size_t{i} * kSizeStep + 1);
+    const bool plain = proxy->pools[bucket].mark == Mark::plain;
+    proxy->bin_of[i] = static_cast<uint8_t>(plain ? bucket : kBuckets);
   }
 }
 
@@ -141,8 +135,8 @@ Proxy* create(const hummock_proxy_options_t& options) {
   proxy->fallback = options.fallback == nullptr ? kDefaultFallback : *options.fallback;
   proxy->misuse = options.misuse;
   proxy->misuse_context = options.misuse_context;
-  proxy->pools_start = pools;
-  proxy->pools_mapped = plan.pools;
+  proxy->span = plan.pools;
+  proxy->marks = reinterpret_cast<uintptr_t>(proxy + 1) - reinterpret_cast<uintptr_t>(pools) / kGranule;
   proxy->mapped = plan.record;
   open_pools(proxy, plan);
   open_fast_path(proxy);
@@ -152,7 +146,7 @@ Proxy* create(const hummock_proxy_options_t& options) {
 void destroy(Proxy* proxy) {
   forget_caches(proxy);
   leave_slot(proxy->slot);
-  if (proxy->pools_start != nullptr) os::unmap(proxy->pools_start, proxy->pools_mapped);
+  if (proxy->base != nullptr) os::unmap(proxy->base, proxy->span);
   os::unmap(proxy, proxy->mapped);
 }
 

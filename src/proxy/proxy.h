@@ -11,9 +11,17 @@ inline constexpr unsigned kBuckets = HUMMOCK_PROXY_MOST_BUCKETS;
 inline constexpr size_t kPoolStep = 4096;     // pools are multiples of this, elements aligned to at most this
 inline constexpr size_t kDirectSize = 1024;   // sizes up to this find their bucket in a table
 inline constexpr unsigned kSizeStep = 4;      // all element sizes are multiples of this
+inline constexpr unsigned kGranule = 16;      // no element is smaller
 inline constexpr unsigned kSlots = 1024;      // most proxies that threads can have caches for
 inline constexpr unsigned kBatch = 64;        // most elements that go between cache and pool at once
 inline constexpr uintptr_t kNoBlock = 65536;  // below this nothing is mapped: what malloc of 0 bytes gives
+
+// What stands in a proxy's `marks` for a granule.
+enum class Mark : uint8_t {
+  none,  // no element begins here, or it is not handed out
+  plain,
+  special,  // handed out, and of a bucket whose calls all take the slow path
+};
 
 // Counters of a proxy that counts its calls. Atomic, relaxed: they order nothing.
 using Counts = hummock_proxy_stats_t;
@@ -21,17 +29,14 @@ using BucketCounts = hummock_proxy_bucket_stats_t;
 
 // A pool. An element is in one place at a time: handed out, in a thread's cache, or here: fresh (never
 // handed out: from `carved` on), returned (in the stack), or in a returned range.
-// Invariant: used[i] is 1 while element i is handed out, else 0. Who hands an element out or frees it owns
-// it, and it passes from thread to thread by the atomics below or by the program's own, so the byte needs
-// none.
 struct Pool {
   // Written at creation only.
   char* base;
-  uint8_t* used;
-  uint64_t inverse;  // of the odd part of element_size, modulo 2^64
-  uint32_t twos;     // element_size = odd part × 2^twos
-  uint32_t element_size;
+  uint64_t inverse;       // of the odd part of element_size, modulo 2^64
+  uint32_t element_size;  // odd part × 2^twos
+  uint32_t twos;
   uint32_t elements;
+  Mark mark;  // of its blocks
   BucketCounts counts;
 
   // The stack of returned elements, linked through their first four bytes: index + 1 of the top, and above
@@ -43,21 +48,13 @@ struct Pool {
   uint32_t ranges;
 };
 
-// What a thread has at hand of one bucket: the numbers of the elements from `items` to `top`, of which the
-// last goes first. With the pool's figures, so that a call reads one line.
-struct alignas(64) Bin {
-  uint32_t* items;
-  uint32_t* top;
-  uint32_t* limit;
-  char* base;
-  uint8_t* used;
-  uint64_t inverse;
-  uint32_t element_size;
-  uint32_t elements;
-  uint32_t twos;
-  uint32_t capacity;
+// What a thread has at hand of one bucket: the elements from `items` to `top`, of which the last goes first.
+struct Bin {
+  void** items;
+  void** top;
+  void** limit;
+  size_t capacity;
 };
-static_assert(sizeof(Bin) == 64, "one cache line");
 
 // Elements [first, end) that belong to a cache and were never used.
 // Invariant: the bin's limit stands (end - first) before its capacity.
@@ -68,44 +65,44 @@ struct Fresh {
 
 struct Proxy;
 struct Cache {
-  Bin bins[kBuckets];
-  Fresh fresh[kBuckets];
   Proxy* proxy;
   Cache* next;  // of the proxy's caches. Guarded by `registry`.
   Cache* prev;
-  Cache** place;  // in its thread's table
+  Cache** place;           // in its thread's table
+  Bin bins[kBuckets + 1];  // the last is ever empty
+  Fresh fresh[kBuckets];
   size_t mapped;
 };
-static_assert(offsetof(Cache, bins) == 0, "saves the fast path an instruction");
 
 // A thread's caches by the proxy's slot; the last place is never taken. A thread without any has a table
-// of zeros.
+// of zeros. The cache that was used last is at hand, or one that is nobody's.
 struct Table {
   Cache* of[kSlots + 1];
 };
 extern Table no_caches;
+extern Cache no_cache;
 extern __thread Table* thread_caches __attribute__((tls_model("initial-exec")));
+extern __thread Cache* last_cache __attribute__((tls_model("initial-exec")));
 
 // Pools stand at distances of 2^shift from `base`.
 struct Proxy {
   // What every call reads. Written at creation only, as is everything but the lists and counts.
   char* base;
+  size_t span;      // of all pools
+  uintptr_t marks;  // address of the mark of granule 0 of the address space
   uint32_t shift;
-  uint32_t fast_buckets;  // `buckets`; 0 when calls are counted, so that all take the slow path
-  uint32_t fast_limit;    // the largest size that `class_of` knows; 0 likewise
-  uint32_t fast_align;    // all elements are aligned to this
-  uint32_t slot;          // in the threads' tables; kSlots: none
-  uint32_t buckets;
-  uint8_t class_of[kDirectSize / kSizeStep];
+  uint32_t direct_size;                     // the largest size that `bin_of` knows
+  uint32_t even;                            // what the fast path hands out is aligned to this
+  uint8_t bin_of[kDirectSize / kSizeStep];  // kBuckets for a special bucket
 
+  uint32_t buckets;
+  uint32_t slot;  // in the threads' tables; kSlots: none
   hummock_proxy_sizes_t sizes;
   bool counting;
   hummock_proxy_fallback_t fallback;
   void (*misuse)(void* context, const char* what, const void* block);
   void* misuse_context;
-  void* pools_start;
-  size_t pools_mapped;
-  size_t mapped;  // this record and the bytes of all elements
+  size_t mapped;  // this record and all marks
   Cache* caches;  // of all threads. Guarded by `registry`.
   Counts counts;
   Pool pools[kBuckets];
@@ -117,21 +114,27 @@ extern os::Lock registry;
 // The element that begins at `offset`; a number beyond all elements when none does: division by a product,
 // since what is no multiple of the odd part has a quotient too large, and what is no multiple of the power
 // of two is rotated to one.
-template <class Place>
-inline uint64_t index_at(const Place& place, uint64_t offset) {
-  const uint64_t product = offset * place.inverse;
-  return product >> (place.twos & 63) | product << (-place.twos & 63);
+inline uint64_t index_at(const Pool& pool, const void* p) {
+  const auto offset = static_cast<uint64_t>(static_cast<const char*>(p) - pool.base);
+  const uint64_t product = offset * pool.inverse;
+  return product >> (pool.twos & 63) | product << (-pool.twos & 63);
 }
-inline Cache* cache_of(const Proxy* proxy) {
-  // relaxed: another thread writes here only when it destroys the proxy, which nobody uses then.
-  return __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
+inline char* element_at(const Pool& pool, uint32_t index) {
+  return pool.base + uint64_t{index} * pool.element_size;
+}
+
+// Who hands an element out or frees it owns it, and it passes from thread to thread by the atomics below or
+// by the program's own: so its mark is no atomic.
+inline Mark* mark_at(const Proxy* proxy, const void* p) {
+  return reinterpret_cast<Mark*>(proxy->marks + reinterpret_cast<uintptr_t>(p) / kGranule);
 }
 
 // ---- Between pools and caches (pool.cc) ----------------------------------------------------------
 
-// Takes up to `most` elements, of which the last in `items` is to be used first. 0: the pool is empty.
-unsigned take(Pool& pool, uint32_t* items, unsigned most);
-void give(Pool& pool, const uint32_t* items, unsigned count);
+// Takes up to `most` ≤ kBatch elements, of which the last in `items` is to be used first. 0: the pool is
+// empty.
+unsigned take(Pool& pool, void** items, unsigned most);
+void give(Pool& pool, void* const* items, unsigned count);
 // Takes fresh elements alone; [*first, *first + the result).
 uint32_t take_fresh(Pool& pool, uint32_t most, uint32_t* first);
 // Gives fresh elements back, untouched but the first. Under `registry`.
@@ -143,6 +146,8 @@ int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* mo
 void destroy_cache(Proxy* proxy);
 // All threads' caches of a proxy that ends.
 void forget_caches(Proxy* proxy);
+// The calling thread's; null when it has none. Puts it at hand.
+Cache* find_cache(const Proxy* proxy);
 // Fills the empty bin of a bucket. False: the pool is empty.
 bool refill(Cache* cache, uint32_t bucket);
 // Makes room in the full bin of a bucket. False: it can have none.

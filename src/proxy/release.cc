@@ -16,36 +16,33 @@ bool is_no_block(const void* p) {
   return reinterpret_cast<uintptr_t>(p) < kNoBlock;
 }
 
-// The index of the live block at p. False, and misuse reported, when there is none.
-bool find_live(const Proxy* proxy, const Pool& pool, const void* p, uint32_t* index) {
-  const uint64_t found = index_at(pool, static_cast<uint64_t>(static_cast<const char*>(p) - pool.base));
-  *index = static_cast<uint32_t>(found);
-  if (found >= pool.elements) {
+// False, and misuse reported, when no live block begins at p.
+bool check_live(const Proxy* proxy, const Pool& pool, const void* p) {
+  if (index_at(pool, p) >= pool.elements) {
     report(proxy, "points into the pools, but is not the start of a block", p);
     return false;
   }
-  if (pool.used[*index] == 0) {
+  if (*mark_at(proxy, p) == Mark::none) {
     report(proxy, "is not live: freed before, or never handed out", p);
     return false;
   }
   return true;
 }
 
-void release_pooled(Proxy* proxy, size_t bucket, void* p) {
+void release_pooled(Proxy* proxy, uint32_t bucket, void* p) {
   Pool& pool = proxy->pools[bucket];
-  uint32_t index;
-  if (!find_live(proxy, pool, p, &index)) return;
-  pool.used[index] = 0;
+  if (!check_live(proxy, pool, p)) return;
+  *mark_at(proxy, p) = Mark::none;
   if (proxy->counting) __atomic_fetch_add(&pool.counts.frees, 1, __ATOMIC_RELAXED);
-  Cache* cache = cache_of(proxy);
+  Cache* cache = find_cache(proxy);
   if (cache != nullptr) {
     Bin& bin = cache->bins[bucket];
-    if (bin.top != bin.limit || make_room(cache, static_cast<uint32_t>(bucket))) {
-      *bin.top++ = index;
+    if (bin.top != bin.limit || make_room(cache, bucket)) {
+      *bin.top++ = p;
       return;
     }
   }
-  give(pool, &index, 1);
+  give(pool, &p, 1);
 }
 
 void* move_to(Proxy* proxy, void* target, void* p, size_t bytes) {
@@ -57,8 +54,7 @@ void* move_to(Proxy* proxy, void* target, void* p, size_t bytes) {
 
 void* reallocate_pooled(Proxy* proxy, uint32_t bucket, void* p, size_t bytes, size_t align) {
   const Pool& pool = proxy->pools[bucket];
-  uint32_t index;
-  if (!find_live(proxy, pool, p, &index)) return nullptr;
+  if (!check_live(proxy, pool, p)) return nullptr;
   const size_t room = pool.element_size;
   const bool aligned = reinterpret_cast<uintptr_t>(p) % align == 0;
   if (bytes > room || !aligned) {
@@ -76,7 +72,7 @@ void* reallocate_pooled(Proxy* proxy, uint32_t bucket, void* p, size_t bytes, si
 void release_slow(Proxy* proxy, void* p) {
   const size_t bucket = bucket_at(proxy, p);
   if (bucket < proxy->buckets) {
-    release_pooled(proxy, bucket, p);
+    release_pooled(proxy, static_cast<uint32_t>(bucket), p);
   } else if (!is_no_block(p)) {
     proxy->fallback.release(proxy->fallback.context, p);
   }
