@@ -24,10 +24,10 @@
 #include <initializer_list>
 #include <new>
 
-#if __has_include("hummock/proxy.h")
-#include "hummock/proxy.h"
+#if __has_include("hummock/proxy_inline.h")
+#include "hummock/proxy_inline.h"
 #else
-#include "proxy.h"
+#include "proxy_inline.h"
 #endif
 
 #ifndef SMM_CACHE_LINE_SIZE
@@ -169,11 +169,11 @@ class Allocator {
 
   void* Alloc(size_t bytesCount, size_t alignment) {
     if (proxy_ == nullptr) return GenericAllocator::Alloc(instance_, bytesCount, alignment);
-    return hummock_proxy_malloc(proxy_, bytesCount, alignment);
+    return hummock_proxy_malloc_inline(proxy_, bytesCount, alignment);
   }
   void Free(void* p) {
     if (proxy_ == nullptr) return GenericAllocator::Free(instance_, p);
-    hummock_proxy_free(proxy_, p);
+    hummock_proxy_free_inline(proxy_, p);
   }
   void* Realloc(void* p, size_t bytesCount, size_t alignment) {
     if (proxy_ == nullptr) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);

@@ -1,18 +1,17 @@
 // hummock_proxy_*.
 #include <errno.h>
 
-#include "hummock/proxy.h"
-#include "proxy/fast.h"
+#include "proxy/proxy.h"
 
 using namespace hummock;
 
 namespace {
 
 proxy::Proxy* of(hummock_proxy_t* handle) {
-  return reinterpret_cast<proxy::Proxy*>(handle);
+  return static_cast<proxy::Proxy*>(handle);
 }
 const proxy::Proxy* of(const hummock_proxy_t* handle) {
-  return reinterpret_cast<const proxy::Proxy*>(handle);
+  return static_cast<const proxy::Proxy*>(handle);
 }
 
 bool is_sound(const hummock_proxy_options_t* options) {
@@ -30,7 +29,7 @@ size_t read(const size_t& counter) {
 }  // namespace
 
 hummock_proxy_t* hummock_proxy_create(const hummock_proxy_options_t* options) noexcept {
-  if (is_sound(options)) return reinterpret_cast<hummock_proxy_t*>(proxy::create(*options));
+  if (is_sound(options)) return proxy::create(*options);
   errno = EINVAL;
   return nullptr;
 }
@@ -50,11 +49,19 @@ void hummock_proxy_thread_cache_destroy(hummock_proxy_t* handle) noexcept {
 }
 
 void* hummock_proxy_malloc(hummock_proxy_t* handle, size_t bytes, size_t alignment) noexcept {
-  return proxy::allocate(of(handle), bytes, alignment);
+  return hummock_proxy_malloc_inline(handle, bytes, alignment);
 }
 
 void hummock_proxy_free(hummock_proxy_t* handle, void* block) noexcept {
-  proxy::release(of(handle), block);
+  hummock_proxy_free_inline(handle, block);
+}
+
+void* hummock_proxy_malloc_slow(hummock_proxy_t* handle, size_t bytes, size_t alignment) noexcept {
+  return proxy::allocate_slow(of(handle), bytes, alignment);
+}
+
+void hummock_proxy_free_slow(hummock_proxy_t* handle, void* block) noexcept {
+  proxy::release_slow(of(handle), block);
 }
 
 void* hummock_proxy_realloc(hummock_proxy_t* handle, void* block, size_t bytes, size_t alignment) noexcept {

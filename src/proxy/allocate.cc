@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "base/message.h"
-#include "proxy/fast.h"
+#include "proxy/proxy.h"
 
 namespace hummock::proxy {
 namespace {
@@ -16,8 +16,8 @@ void count(const Proxy* proxy, size_t& counter) {
 
 // Hands the element out. False when it is in use: two threads freed it at once.
 bool hand_out(const Proxy* proxy, const Pool& pool, void* block) {
-  Mark* mark = mark_at(proxy, block);
-  if (*mark != Mark::none) {
+  uint8_t* mark = hummock_proxy_mark_at(proxy, block);
+  if (*mark != HUMMOCK_PROXY_MARK_NONE) {
     report(proxy, "was freed twice, and is in use again", block);
     return false;
   }

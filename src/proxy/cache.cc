@@ -7,18 +7,24 @@
 #include "os/os.h"
 #include "proxy/proxy.h"
 
+__thread hummock_proxy_cache_t* hummock_proxy_last_cache __attribute__((tls_model("initial-exec"))) =
+    &hummock::proxy::no_cache;
+
 namespace hummock::proxy {
 
 os::Lock registry;
 Table no_caches;
-Cache no_cache;
+hummock_proxy_cache_t no_cache;
 __thread Table* thread_caches __attribute__((tls_model("initial-exec"))) = &no_caches;
-__thread Cache* last_cache __attribute__((tls_model("initial-exec"))) = &no_cache;
 
 namespace {
 
 pthread_key_t exit_key;
 bool has_exit_key;  // guarded by `registry`
+
+Proxy* proxy_of(const hummock_proxy_cache_t* cache) {
+  return const_cast<Proxy*>(static_cast<const Proxy*>(cache->proxy));
+}
 
 void update_limit(Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
@@ -35,7 +41,7 @@ unsigned batch_of(size_t content) {
 // Under `registry`.
 void give_back(Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
-  Pool& pool = cache->proxy->pools[bucket];
+  Pool& pool = proxy_of(cache)->pools[bucket];
   while (const size_t count = static_cast<size_t>(bin.top - bin.items)) {
     const unsigned batch = count < kBatch ? static_cast<unsigned>(count) : kBatch;
     bin.top -= batch;
@@ -45,14 +51,14 @@ void give_back(Cache* cache, uint32_t bucket) {
 }
 
 // Under `registry`.
-void unlink(Cache* cache) {
-  (cache->prev == nullptr ? cache->proxy->caches : cache->prev->next) = cache->next;
+void unlink(hummock_proxy_cache_t* cache) {
+  (cache->prev == nullptr ? proxy_of(cache)->caches : cache->prev->next) = cache->next;
   if (cache->next != nullptr) cache->next->prev = cache->prev;
   __atomic_store_n(cache->place, nullptr, __ATOMIC_RELAXED);  // see find_cache
 }
 
 void end_cache(Cache* cache) {
-  for (uint32_t i = 0; i < cache->proxy->buckets; ++i) {
+  for (uint32_t i = 0; i < proxy_of(cache)->buckets; ++i) {
     if (cache->bins[i].capacity != 0) give_back(cache, i);
   }
   unlink(cache);
@@ -66,12 +72,12 @@ size_t table_bytes() {
 // The thread ends. Its later frees, in destructors still to come, go to the pools.
 void leave(void* record) {
   thread_caches = &no_caches;
-  last_cache = &no_cache;
+  hummock_proxy_last_cache = &no_cache;
   Table* table = static_cast<Table*>(record);
   {
     os::LockGuard guard(registry);
-    for (Cache* cache : table->of) {
-      if (cache != nullptr) end_cache(cache);
+    for (hummock_proxy_cache_t* cache : table->of) {
+      if (cache != nullptr) end_cache(static_cast<Cache*>(cache));
     }
   }
   os::unmap(table, table_bytes());
@@ -104,7 +110,7 @@ uint32_t wanted_of(uint32_t capacity, hummock_proxy_warmup_t warmup) {
 }
 
 void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
-  Pool& pool = cache->proxy->pools[bucket];
+  Pool& pool = proxy_of(cache)->pools[bucket];
   Bin& bin = cache->bins[bucket];
   uint32_t wanted = wanted_of(static_cast<uint32_t>(bin.capacity), warmup);
   Fresh& fresh = cache->fresh[bucket];
@@ -147,12 +153,12 @@ bool refill(Cache* cache, uint32_t bucket) {
   if (const uint32_t left = fresh.end - fresh.first) {
     const uint32_t count = left < batch ? left : batch;
     for (uint32_t i = count; i-- != 0;) {
-      bin.items[i] = element_at(cache->proxy->pools[bucket], fresh.first++);
+      bin.items[i] = element_at(proxy_of(cache)->pools[bucket], fresh.first++);
     }
     bin.top = bin.items + count;
     update_limit(cache, bucket);
   } else {
-    bin.top = bin.items + take(cache->proxy->pools[bucket], bin.items, batch);
+    bin.top = bin.items + take(proxy_of(cache)->pools[bucket], bin.items, batch);
   }
   return bin.top != bin.items;
 }
@@ -162,16 +168,16 @@ bool make_room(Cache* cache, uint32_t bucket) {
   if (bin.limit == bin.items) return false;
   const unsigned batch = batch_of(static_cast<size_t>(bin.top - bin.items));
   bin.top -= batch;
-  give(cache->proxy->pools[bucket], bin.top, batch);
+  give(proxy_of(cache)->pools[bucket], bin.top, batch);
   return true;
 }
 
 Cache* find_cache(const Proxy* proxy) {
-  if (last_cache->proxy == proxy) return last_cache;
+  if (hummock_proxy_last_cache->proxy == proxy) return static_cast<Cache*>(hummock_proxy_last_cache);
   // relaxed: another thread writes here only when it destroys the proxy, which nobody uses then.
-  Cache* cache = __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
-  if (cache != nullptr) last_cache = cache;
-  return cache;
+  hummock_proxy_cache_t* cache = __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
+  if (cache != nullptr) hummock_proxy_last_cache = cache;
+  return static_cast<Cache*>(cache);
 }
 
 int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* most, size_t count) {
@@ -189,21 +195,22 @@ int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* mo
   cache->next = proxy->caches;
   if (cache->next != nullptr) cache->next->prev = cache;
   proxy->caches = cache;
-  __atomic_store_n(cache->place, cache, __ATOMIC_RELAXED);
+  __atomic_store_n(cache->place, static_cast<hummock_proxy_cache_t*>(cache), __ATOMIC_RELAXED);
   return 0;
 }
 
 void destroy_cache(Proxy* proxy) {
   Cache* cache = find_cache(proxy);
   if (cache == nullptr) return;
-  last_cache = &no_cache;
+  hummock_proxy_last_cache = &no_cache;
   os::LockGuard guard(registry);
   end_cache(cache);
 }
 
 void forget_caches(Proxy* proxy) {
   os::LockGuard guard(registry);
-  while (Cache* cache = proxy->caches) {
+  while (proxy->caches != nullptr) {
+    Cache* cache = static_cast<Cache*>(proxy->caches);
     unlink(cache);
     os::unmap(cache, cache->mapped);
   }

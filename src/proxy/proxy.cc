@@ -87,19 +87,19 @@ void open_pools(Proxy* proxy, const Plan& plan) {
     pool.inverse = inverse_of(size >> pool.twos);
     pool.element_size = static_cast<uint32_t>(size);
     pool.elements = static_cast<uint32_t>(plan.pool_bytes / size);
-    // Of a marked granule the fast path takes the first byte for the start of an element.
-    pool.mark = size % kGranule == 0 && !proxy->counting ? Mark::plain : Mark::special;
+    // Of a marked granule the inline calls take the first byte for the start of an element.
+    const bool plain = size % kGranule == 0 && !proxy->counting;
+    pool.mark = plain ? HUMMOCK_PROXY_MARK_PLAIN : HUMMOCK_PROXY_MARK_SPECIAL;
   }
 }
 
-void open_fast_path(Proxy* proxy) {
+void open_bins(Proxy* proxy) {
   if (proxy->buckets == 0) return;
   const size_t largest = proxy->pools[proxy->buckets - 1].element_size;
   proxy->direct_size = static_cast<uint32_t>(largest < kDirectSize ? largest : kDirectSize);
-  proxy->even = kGranule;
   for (uint32_t i = 0; i < proxy->direct_size / kSizeStep; ++i) {
     const size_t bucket = hummock_proxy_index_for(proxy->sizes, size_t{i} * kSizeStep + 1);
-    const bool plain = proxy->pools[bucket].mark == Mark::plain;
+    const bool plain = proxy->pools[bucket].mark == HUMMOCK_PROXY_MARK_PLAIN;
     proxy->bin_of[i] = static_cast<uint8_t>(plain ? bucket : kBuckets);
   }
 }
@@ -139,7 +139,7 @@ Proxy* create(const hummock_proxy_options_t& options) {
   proxy->marks = reinterpret_cast<uintptr_t>(proxy + 1) - reinterpret_cast<uintptr_t>(pools) / kGranule;
   proxy->mapped = plan.record;
   open_pools(proxy, plan);
-  open_fast_path(proxy);
+  open_bins(proxy);
   return proxy;
 }
 

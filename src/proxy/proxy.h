@@ -2,26 +2,19 @@
 #ifndef HUMMOCK_PROXY_PROXY_H
 #define HUMMOCK_PROXY_PROXY_H
 
-#include "hummock/proxy.h"
+#include "hummock/proxy_inline.h"
 #include "os/lock.h"
 
 namespace hummock::proxy {
 
 inline constexpr unsigned kBuckets = HUMMOCK_PROXY_MOST_BUCKETS;
-inline constexpr size_t kPoolStep = 4096;     // pools are multiples of this, elements aligned to at most this
-inline constexpr size_t kDirectSize = 1024;   // sizes up to this find their bucket in a table
-inline constexpr unsigned kSizeStep = 4;      // all element sizes are multiples of this
-inline constexpr unsigned kGranule = 16;      // no element is smaller
+inline constexpr size_t kPoolStep = 4096;  // pools are multiples of this, elements aligned to at most this
+inline constexpr size_t kDirectSize = HUMMOCK_PROXY_DIRECT;
+inline constexpr size_t kSizeStep = HUMMOCK_PROXY_SIZE_STEP;
+inline constexpr size_t kGranule = HUMMOCK_PROXY_GRANULE;
 inline constexpr unsigned kSlots = 1024;      // most proxies that threads can have caches for
 inline constexpr unsigned kBatch = 64;        // most elements that go between cache and pool at once
 inline constexpr uintptr_t kNoBlock = 65536;  // below this nothing is mapped: what malloc of 0 bytes gives
-
-// What stands in a proxy's `marks` for a granule.
-enum class Mark : uint8_t {
-  none,  // no element begins here, or it is not handed out
-  plain,
-  special,  // handed out, and of a bucket whose calls all take the slow path
-};
 
 // Counters of a proxy that counts its calls. Atomic, relaxed: they order nothing.
 using Counts = hummock_proxy_stats_t;
@@ -36,7 +29,7 @@ struct Pool {
   uint32_t element_size;  // odd part × 2^twos
   uint32_t twos;
   uint32_t elements;
-  Mark mark;  // of its blocks
+  uint8_t mark;  // of its blocks
   BucketCounts counts;
 
   // The stack of returned elements, linked through their first four bytes: index + 1 of the top, and above
@@ -48,13 +41,7 @@ struct Pool {
   uint32_t ranges;
 };
 
-// What a thread has at hand of one bucket: the elements from `items` to `top`, of which the last goes first.
-struct Bin {
-  void** items;
-  void** top;
-  void** limit;
-  size_t capacity;
-};
+using Bin = hummock_proxy_bin_t;
 
 // Elements [first, end) that belong to a cache and were never used.
 // Invariant: the bin's limit stands (end - first) before its capacity.
@@ -63,13 +50,8 @@ struct Fresh {
   uint32_t end;
 };
 
-struct Proxy;
-struct Cache {
-  Proxy* proxy;
-  Cache* next;  // of the proxy's caches. Guarded by `registry`.
-  Cache* prev;
-  Cache** place;           // in its thread's table
-  Bin bins[kBuckets + 1];  // the last is ever empty
+// Its list and `place`, where it stands in its thread's table, are guarded by `registry`.
+struct Cache : hummock_proxy_cache {
   Fresh fresh[kBuckets];
   size_t mapped;
 };
@@ -77,24 +59,14 @@ struct Cache {
 // A thread's caches by the proxy's slot; the last place is never taken. A thread without any has a table
 // of zeros. The cache that was used last is at hand, or one that is nobody's.
 struct Table {
-  Cache* of[kSlots + 1];
+  hummock_proxy_cache_t* of[kSlots + 1];
 };
 extern Table no_caches;
-extern Cache no_cache;
+extern hummock_proxy_cache_t no_cache;
 extern __thread Table* thread_caches __attribute__((tls_model("initial-exec")));
-extern __thread Cache* last_cache __attribute__((tls_model("initial-exec")));
 
-// Pools stand at distances of 2^shift from `base`.
-struct Proxy {
-  // What every call reads. Written at creation only, as is everything but the lists and counts.
-  char* base;
-  size_t span;      // of all pools
-  uintptr_t marks;  // address of the mark of granule 0 of the address space
-  uint32_t shift;
-  uint32_t direct_size;                     // the largest size that `bin_of` knows
-  uint32_t even;                            // what the fast path hands out is aligned to this
-  uint8_t bin_of[kDirectSize / kSizeStep];  // kBuckets for a special bucket
-
+// All but the counts and the list of caches is written at creation only.
+struct Proxy : hummock_proxy {
   uint32_t buckets;
   uint32_t slot;  // in the threads' tables; kSlots: none
   hummock_proxy_sizes_t sizes;
@@ -102,8 +74,8 @@ struct Proxy {
   hummock_proxy_fallback_t fallback;
   void (*misuse)(void* context, const char* what, const void* block);
   void* misuse_context;
-  size_t mapped;  // this record and all marks
-  Cache* caches;  // of all threads. Guarded by `registry`.
+  size_t mapped;                  // this record and all marks
+  hummock_proxy_cache_t* caches;  // of all threads. Guarded by `registry`.
   Counts counts;
   Pool pools[kBuckets];
 };
@@ -121,12 +93,6 @@ inline uint64_t index_at(const Pool& pool, const void* p) {
 }
 inline char* element_at(const Pool& pool, uint32_t index) {
   return pool.base + uint64_t{index} * pool.element_size;
-}
-
-// Who hands an element out or frees it owns it, and it passes from thread to thread by the atomics below or
-// by the program's own: so its mark is no atomic.
-inline Mark* mark_at(const Proxy* proxy, const void* p) {
-  return reinterpret_cast<Mark*>(proxy->marks + reinterpret_cast<uintptr_t>(p) / kGranule);
 }
 
 // ---- Between pools and caches (pool.cc) ----------------------------------------------------------

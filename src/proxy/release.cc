@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "proxy/fast.h"
+#include "proxy/proxy.h"
 
 namespace hummock::proxy {
 namespace {
@@ -22,7 +22,7 @@ bool check_live(const Proxy* proxy, const Pool& pool, const void* p) {
     report(proxy, "points into the pools, but is not the start of a block", p);
     return false;
   }
-  if (*mark_at(proxy, p) == Mark::none) {
+  if (*hummock_proxy_mark_at(proxy, p) == HUMMOCK_PROXY_MARK_NONE) {
     report(proxy, "is not live: freed before, or never handed out", p);
     return false;
   }
@@ -32,7 +32,7 @@ bool check_live(const Proxy* proxy, const Pool& pool, const void* p) {
 void release_pooled(Proxy* proxy, uint32_t bucket, void* p) {
   Pool& pool = proxy->pools[bucket];
   if (!check_live(proxy, pool, p)) return;
-  *mark_at(proxy, p) = Mark::none;
+  *hummock_proxy_mark_at(proxy, p) = HUMMOCK_PROXY_MARK_NONE;
   if (proxy->counting) __atomic_fetch_add(&pool.counts.frees, 1, __ATOMIC_RELAXED);
   Cache* cache = find_cache(proxy);
   if (cache != nullptr) {
@@ -48,7 +48,7 @@ void release_pooled(Proxy* proxy, uint32_t bucket, void* p) {
 void* move_to(Proxy* proxy, void* target, void* p, size_t bytes) {
   if (target == nullptr) return nullptr;
   memcpy(target, p, bytes);
-  release(proxy, p);
+  release_slow(proxy, p);
   return target;
 }
 
@@ -58,7 +58,7 @@ void* reallocate_pooled(Proxy* proxy, uint32_t bucket, void* p, size_t bytes, si
   const size_t room = pool.element_size;
   const bool aligned = reinterpret_cast<uintptr_t>(p) % align == 0;
   if (bytes > room || !aligned) {
-    return move_to(proxy, allocate(proxy, bytes, align), p, bytes < room ? bytes : room);
+    return move_to(proxy, allocate_slow(proxy, bytes, align), p, bytes < room ? bytes : room);
   }
   const size_t wanted = hummock_proxy_size_at(proxy->sizes, hummock_proxy_index_for(proxy->sizes, bytes));
   if (wanted * 5 >= room * 4) return p;
@@ -79,9 +79,9 @@ void release_slow(Proxy* proxy, void* p) {
 }
 
 void* reallocate(Proxy* proxy, void* p, size_t bytes, size_t align) {
-  if (is_no_block(p)) return allocate(proxy, bytes, align);
+  if (is_no_block(p)) return allocate_slow(proxy, bytes, align);
   if (bytes == 0) {
-    release(proxy, p);
+    release_slow(proxy, p);
     return nullptr;
   }
   if (align > size_t{PTRDIFF_MAX} || bytes > size_t{PTRDIFF_MAX} - align)
