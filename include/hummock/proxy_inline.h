@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void* hummock_proxy_malloc_inline(h
   if (HUMMOCK_PROXY_RARELY(last >= proxy->direct_size || alignment > HUMMOCK_PROXY_GRANULE))
     return hummock_proxy_malloc_slow(proxy, bytes, alignment);
   hummock_proxy_cache_t* cache = hummock_proxy_last_cache;
-  if (HUMMOCK_PROXY_RARELY(cache->proxy != proxy)) return hummock_proxy_malloc_slow(proxy, bytes, alignment);
+  if (HUMMOCK_PROXY_RARELY(__atomic_load_n(&cache->proxy, __ATOMIC_RELAXED) != proxy)) return hummock_proxy_malloc_slow(proxy, bytes, alignment);
   hummock_proxy_bin_t* bin = &cache->bins[proxy->bin_of[last / HUMMOCK_PROXY_SIZE_STEP]];
   void** top = bin->top;
   if (HUMMOCK_PROXY_RARELY(top == bin->items)) return hummock_proxy_malloc_slow(proxy, bytes, alignment);
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) void hummock_proxy_free_inline(humm
     return;
   }
   hummock_proxy_cache_t* cache = hummock_proxy_last_cache;
-  if (HUMMOCK_PROXY_RARELY(cache->proxy != proxy)) {
+  if (HUMMOCK_PROXY_RARELY(__atomic_load_n(&cache->proxy, __ATOMIC_RELAXED) != proxy)) {
     hummock_proxy_free_slow(proxy, block);
     return;
   }

@@ -69,6 +69,16 @@ size_t table_bytes() {
   return base::align_up(sizeof(Table), os::page_size());
 }
 
+// Under `registry`, by the table's thread.
+void unmap_orphans(Table* table) {
+  while (table->orphans != nullptr) {
+    Cache* cache = static_cast<Cache*>(table->orphans);
+    if (hummock_proxy_last_cache == cache) hummock_proxy_last_cache = &no_cache;
+    table->orphans = cache->next;
+    os::unmap(cache, cache->mapped);
+  }
+}
+
 // The thread ends. Its later frees, in destructors still to come, go to the pools.
 void leave(void* record) {
   thread_caches = &no_caches;
@@ -79,6 +89,7 @@ void leave(void* record) {
     for (hummock_proxy_cache_t* cache : table->of) {
       if (cache != nullptr) end_cache(static_cast<Cache*>(cache));
     }
+    unmap_orphans(table);
   }
   os::unmap(table, table_bytes());
 }
@@ -114,8 +125,9 @@ void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
   Bin& bin = cache->bins[bucket];
   uint32_t wanted = wanted_of(static_cast<uint32_t>(bin.capacity), warmup);
   Fresh& fresh = cache->fresh[bucket];
-  if (wanted != 0) fresh.end = fresh.first + take_fresh(pool, wanted, &fresh.first);
-  wanted -= fresh.end - fresh.first;
+  const uint32_t unused = wanted == 0 ? 0 : take_fresh(pool, wanted, &fresh.first);
+  fresh.end = fresh.first + unused;
+  wanted -= unused;
   // What was used before and is back must do for the rest.
   while (wanted != 0) {
     const unsigned count = take(pool, bin.top, wanted < kBatch ? wanted : kBatch);
@@ -136,7 +148,7 @@ Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
   cache->mapped = bytes;
   void** place = reinterpret_cast<void**>(cache + 1);
   for (uint32_t i = 0; i < count; ++i) {
-    cache->bins[i].items = cache->bins[i].top = place;
+    cache->bins[i].items = cache->bins[i].top = cache->bins[i].limit = place;
     cache->bins[i].capacity = capacity_of(proxy->pools[i], most[i]);
     place += cache->bins[i].capacity;
   }
@@ -191,6 +203,8 @@ int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* mo
     if (cache->bins[i].capacity != 0) open_bin(cache, i, warmup);
   }
   os::LockGuard guard(registry);
+  unmap_orphans(thread_caches);
+  cache->table = thread_caches;
   cache->place = &thread_caches->of[proxy->slot];
   cache->next = proxy->caches;
   if (cache->next != nullptr) cache->next->prev = cache;
@@ -212,8 +226,14 @@ void forget_caches(Proxy* proxy) {
   while (proxy->caches != nullptr) {
     Cache* cache = static_cast<Cache*>(proxy->caches);
     unlink(cache);
-    os::unmap(cache, cache->mapped);
+    // relaxed: the thread may look whether it is still the cache of some other proxy, which it never was.
+    __atomic_store_n(&cache->proxy, nullptr, __ATOMIC_RELAXED);
+    cache->next = cache->table->orphans;
+    cache->table->orphans = cache;
+    const size_t kept = base::align_up(sizeof(Cache), os::page_size());
+    if (cache->mapped > kept) os::purge(reinterpret_cast<char*>(cache) + kept, cache->mapped - kept);
   }
+  unmap_orphans(thread_caches);
 }
 
 }  // namespace hummock::proxy

@@ -50,8 +50,12 @@ struct Fresh {
   uint32_t end;
 };
 
-// Its list and `place`, where it stands in its thread's table, are guarded by `registry`.
+// Its list and `place`, where it stands in its thread's table, are guarded by `registry`. When its proxy ends
+// before its thread, it stays, of no proxy, since the thread may have it at hand: it is the thread that
+// unmaps it.
+struct Table;
 struct Cache : hummock_proxy_cache {
+  Table* table;
   Fresh fresh[kBuckets];
   size_t mapped;
 };
@@ -60,6 +64,7 @@ struct Cache : hummock_proxy_cache {
 // of zeros. The cache that was used last is at hand, or one that is nobody's.
 struct Table {
   hummock_proxy_cache_t* of[kSlots + 1];
+  hummock_proxy_cache_t* orphans;  // of proxies that are no more. Guarded by `registry`.
 };
 extern Table no_caches;
 extern hummock_proxy_cache_t no_cache;
