@@ -38,11 +38,12 @@ typedef struct hummock_proxy_fallback {
 } hummock_proxy_fallback_t;
 
 /* The sizes of the elements, by the bucket's index. */
-typedef enum hummock_proxy_sizes {
+typedef uint32_t hummock_proxy_sizes_t;
+enum {
   HUMMOCK_PROXY_STEPS = 0,  /* to 128 in steps of 16, to 1,024 in steps of 128, to 25,088 in steps of 512 */
   HUMMOCK_PROXY_LINEAR = 1, /* to 992 in steps of 16 */
   HUMMOCK_PROXY_FLOAT = 2   /* four to each doubling: 16, 20, 24, 28, 32, 40 … 655,360 */
-} hummock_proxy_sizes_t;
+};
 
 typedef struct hummock_proxy_options {
   size_t size;           /* in: sizeof(hummock_proxy_options_t) of the caller */
@@ -87,11 +88,12 @@ HUMMOCK_EXPORT hummock_proxy_t* hummock_proxy_create(const hummock_proxy_options
 HUMMOCK_EXPORT void hummock_proxy_destroy(hummock_proxy_t* proxy) HUMMOCK_NOEXCEPT;
 
 /* How many elements a new thread cache has at hand. They are taken from the proxy, not touched. */
-typedef enum hummock_proxy_warmup {
+typedef uint32_t hummock_proxy_warmup_t;
+enum {
   HUMMOCK_PROXY_COLD = 0, /* none */
   HUMMOCK_PROXY_WARM = 1, /* half of what it may hold */
   HUMMOCK_PROXY_HOT = 2   /* all it may hold, or what is left */
-} hummock_proxy_warmup_t;
+};
 
 /* Gives the calling thread a cache that holds up to `most[i]` elements of bucket i < `count`, and none of
  * the others. One that is there already is given back first. 0, or ENOMEM, EINVAL, or EAGAIN when the

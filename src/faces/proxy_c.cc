@@ -16,7 +16,7 @@ const proxy::Proxy* of(const hummock_proxy_t* handle) {
 
 bool is_sound(const hummock_proxy_options_t* options) {
   if (options == nullptr || options->size != sizeof *options) return false;
-  if (static_cast<unsigned>(options->sizes) > HUMMOCK_PROXY_FLOAT) return false;
+  if (options->sizes > HUMMOCK_PROXY_FLOAT) return false;
   const hummock_proxy_fallback_t* fallback = options->fallback;
   return fallback == nullptr || (fallback->allocate != nullptr && fallback->release != nullptr &&
                                  fallback->reallocate != nullptr && fallback->usable_size != nullptr);
@@ -40,7 +40,7 @@ void hummock_proxy_destroy(hummock_proxy_t* handle) noexcept {
 
 int hummock_proxy_thread_cache_create(hummock_proxy_t* handle, hummock_proxy_warmup_t warmup,
                                       const uint32_t* most, size_t count) noexcept {
-  if (static_cast<unsigned>(warmup) > HUMMOCK_PROXY_HOT || (most == nullptr && count != 0)) return EINVAL;
+  if (warmup > HUMMOCK_PROXY_HOT || (most == nullptr && count != 0)) return EINVAL;
   return proxy::create_cache(of(handle), warmup, most, count);
 }
 

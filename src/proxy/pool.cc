@@ -31,29 +31,32 @@ Range* range_at(const Pool& pool, uint32_t index) {
   return reinterpret_cast<Range*>(element_at(pool, index));
 }
 
-[[noreturn]] void overwritten(const Pool& pool, uint32_t index) {
-  base::die(base::Line() << "hummock_proxy: the free element "
-                         << static_cast<const void*>(element_at(pool, index)) << " of " << pool.element_size
-                         << " bytes was written to");
+// A link that cannot be right was read from the stack as it was `seen`: fatal, if that still is the stack.
+void check_unchanged(Pool& pool, uint64_t seen) {
+  uint64_t expected = seen;
+  // release: the link was read before.
+  if (!__atomic_compare_exchange_n(&pool.returned, &expected, with_top(seen, top_of(seen)), false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    return;
+  }
+  base::die(base::Line() << "hummock_proxy: a freed block of " << pool.element_size
+                         << " bytes was written to, at or below "
+                         << static_cast<const void*>(element_at(pool, top_of(seen) - 1)));
 }
 
-// Fills `found` with the top of the stack, top first. Returns their number, and what stands below them.
-// The links are good if nobody changed the stack meanwhile, which the caller's exchange shows.
+// Fills `found` with the top of the stack, top first. Returns their number, and what stands below them; 0
+// when a link cannot be right. The links are good if nobody changed the stack meanwhile, which the caller's
+// exchange shows.
 unsigned walk(const Pool& pool, uint64_t seen, uint32_t* found, unsigned most, uint32_t* below) {
   unsigned count = 0;
   uint32_t link = top_of(seen);
   while (link != 0 && count < most) {
-    if (link > pool.elements) {
-      // acquire: the links were read before.
-      __atomic_thread_fence(__ATOMIC_ACQUIRE);
-      if (__atomic_load_n(&pool.returned, __ATOMIC_RELAXED) == seen) overwritten(pool, found[count - 1]);
-      return 0;
-    }
+    if (link > pool.elements) return 0;
     found[count++] = link - 1;
     link = link_of(pool, link - 1);
   }
   *below = link;
-  return count;
+  return link <= pool.elements ? count : 0;
 }
 
 unsigned take_returned(Pool& pool, void** items, unsigned most) {
@@ -64,10 +67,12 @@ unsigned take_returned(Pool& pool, void** items, unsigned most) {
     uint32_t below = 0;
     const unsigned count = walk(pool, seen, found, most, &below);
     if (count == 0) {
+      check_unchanged(pool, seen);
       seen = __atomic_load_n(&pool.returned, __ATOMIC_ACQUIRE);
       continue;
     }
-    if (__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, below), false, __ATOMIC_ACQUIRE,
+    // release: nobody may be given what we took the links from before we have them.
+    if (__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, below), false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE)) {
       for (unsigned i = 0; i < count; ++i) items[count - 1 - i] = element_at(pool, found[i]);
       return count;
