@@ -72,7 +72,7 @@ void* take_pooled(Proxy* proxy, size_t bytes, size_t align, uint32_t below, bool
   if (align > kPoolStep) return nullptr;
   unsigned tried = 0;
   for (size_t i = hummock_proxy_index_for(proxy->sizes, bytes); i < below && tried <= kLargerBuckets; ++i) {
-    if (proxy->pools[i].element_size % align != 0) continue;
+    if ((proxy->pools[i].element_size & (align - 1)) != 0) continue;
     ++tried;
     if (void* block = from_bucket(proxy, static_cast<uint32_t>(i))) return block;
   }

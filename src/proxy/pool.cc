@@ -1,5 +1,4 @@
 // Elements that are in no cache: fresh ones, the stack of returned ones, and ranges that caches gave back.
-#include "base/message.h"
 #include "proxy/proxy.h"
 
 namespace hummock::proxy {
@@ -14,15 +13,15 @@ uint64_t with_top(uint64_t returned, uint32_t top) {
   return (((returned >> kTagShift) + 1) << kTagShift) | top;
 }
 
-// Who walks the stack may read an element that was taken meanwhile and is being written to by its user.
-// What it reads then is never used: the exchange fails.
-__attribute__((no_sanitize("thread"))) uint32_t link_of(const Pool& pool, uint32_t index) {
-  return *reinterpret_cast<const volatile uint32_t*>(element_at(pool, index));
+// relaxed: who follows links that were changed meanwhile fails to exchange the top.
+uint32_t link_of(const Pool& pool, uint32_t index) {
+  return __atomic_load_n(&pool.links[index], __ATOMIC_RELAXED);
 }
-__attribute__((no_sanitize("thread"))) void set_link(const Pool& pool, uint32_t index, uint32_t link) {
-  *reinterpret_cast<volatile uint32_t*>(element_at(pool, index)) = link;
+void set_link(const Pool& pool, uint32_t index, uint32_t link) {
+  __atomic_store_n(&pool.links[index], link, __ATOMIC_RELAXED);
 }
 
+// In the memory of the first element.
 struct Range {
   uint32_t next;  // index + 1 of the next range's first element
   uint32_t end;
@@ -31,32 +30,17 @@ Range* range_at(const Pool& pool, uint32_t index) {
   return reinterpret_cast<Range*>(element_at(pool, index));
 }
 
-// A link that cannot be right was read from the stack as it was `seen`: fatal, if that still is the stack.
-void check_unchanged(Pool& pool, uint64_t seen) {
-  uint64_t expected = seen;
-  // release: the link was read before.
-  if (!__atomic_compare_exchange_n(&pool.returned, &expected, with_top(seen, top_of(seen)), false,
-                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-    return;
-  }
-  base::die(base::Line() << "hummock_proxy: a freed block of " << pool.element_size
-                         << " bytes was written to, at or below "
-                         << static_cast<const void*>(element_at(pool, top_of(seen) - 1)));
-}
-
-// Fills `found` with the top of the stack, top first. Returns their number, and what stands below them; 0
-// when a link cannot be right. The links are good if nobody changed the stack meanwhile, which the caller's
-// exchange shows.
+// Fills `found` with the top of the stack, top first. Returns their number, and what stands below them: all
+// of it right if nobody changed the stack meanwhile, which the caller's exchange shows.
 unsigned walk(const Pool& pool, uint64_t seen, uint32_t* found, unsigned most, uint32_t* below) {
   unsigned count = 0;
   uint32_t link = top_of(seen);
   while (link != 0 && count < most) {
-    if (link > pool.elements) return 0;
     found[count++] = link - 1;
     link = link_of(pool, link - 1);
   }
   *below = link;
-  return link <= pool.elements ? count : 0;
+  return count;
 }
 
 unsigned take_returned(Pool& pool, void** items, unsigned most) {
@@ -66,13 +50,7 @@ unsigned take_returned(Pool& pool, void** items, unsigned most) {
   while (top_of(seen) != 0) {
     uint32_t below = 0;
     const unsigned count = walk(pool, seen, found, most, &below);
-    if (count == 0) {
-      check_unchanged(pool, seen);
-      seen = __atomic_load_n(&pool.returned, __ATOMIC_ACQUIRE);
-      continue;
-    }
-    // release: nobody may be given what we took the links from before we have them.
-    if (__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, below), false, __ATOMIC_ACQ_REL,
+    if (__atomic_compare_exchange_n(&pool.returned, &seen, with_top(seen, below), false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
       for (unsigned i = 0; i < count; ++i) items[count - 1 - i] = element_at(pool, found[i]);
       return count;

@@ -56,7 +56,7 @@ struct Plan {
   size_t pool_bytes;
   uint32_t shift;
   size_t pools;   // bytes of all pools
-  size_t record;  // bytes of the proxy and of all marks
+  size_t record;  // bytes of the proxy and of all marks and links
 };
 
 // Newton's iteration: each step doubles the number of right bits, of which an odd number gives three.
@@ -74,11 +74,16 @@ bool make_plan(const hummock_proxy_options_t& options, Plan* plan) {
   const size_t room = plan->pool_bytes == 0 ? kPoolStep : plan->pool_bytes;
   plan->shift = base::log2_floor(room) + (base::is_power_of_two(room) ? 0 : 1);
   plan->pools = size_t{plan->buckets} << plan->shift;
-  plan->record = base::align_up(sizeof(Proxy) + plan->pools / kGranule, os::page_size());
+  plan->record = sizeof(Proxy) + plan->pools / kGranule;
+  for (uint32_t i = 0; i < plan->buckets; ++i) {
+    plan->record += plan->pool_bytes / hummock_proxy_size_at(options.sizes, i) * sizeof(uint32_t);
+  }
+  plan->record = base::align_up(plan->record, os::page_size());
   return true;
 }
 
 void open_pools(Proxy* proxy, const Plan& plan) {
+  auto* links = reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(proxy + 1) + plan.pools / kGranule);
   for (uint32_t i = 0; i < plan.buckets; ++i) {
     Pool& pool = proxy->pools[i];
     const size_t size = hummock_proxy_size_at(proxy->sizes, i);
@@ -87,6 +92,8 @@ void open_pools(Proxy* proxy, const Plan& plan) {
     pool.inverse = inverse_of(size >> pool.twos);
     pool.element_size = static_cast<uint32_t>(size);
     pool.elements = static_cast<uint32_t>(plan.pool_bytes / size);
+    pool.links = links;
+    links += pool.elements;
     // Of a marked granule the inline calls take the first byte for the start of an element.
     const bool plain = size % kGranule == 0 && !proxy->counting;
     pool.mark = plain ? HUMMOCK_PROXY_MARK_PLAIN : HUMMOCK_PROXY_MARK_SPECIAL;

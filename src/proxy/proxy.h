@@ -29,11 +29,12 @@ struct Pool {
   uint32_t element_size;  // odd part × 2^twos
   uint32_t twos;
   uint32_t elements;
-  uint8_t mark;  // of its blocks
+  uint8_t mark;     // of its blocks
+  uint32_t* links;  // of the elements in the stack, by index: none of ours stands in a freed block
   BucketCounts counts;
 
-  // The stack of returned elements, linked through their first four bytes: index + 1 of the top, and above
-  // it 32 bits that every change counts up, so that a change and its undoing are seen.
+  // The stack of returned elements: index + 1 of the top, and above it 32 bits that every change counts up,
+  // so that a change and its undoing are seen.
   alignas(64) uint64_t returned;
   // Elements from here on are fresh. Compared and exchanged, so that it never passes `elements`.
   alignas(64) uint32_t carved;
@@ -79,7 +80,7 @@ struct Proxy : hummock_proxy {
   hummock_proxy_fallback_t fallback;
   void (*misuse)(void* context, const char* what, const void* block);
   void* misuse_context;
-  size_t mapped;                  // this record and all marks
+  size_t mapped;                  // this record, all marks and links
   hummock_proxy_cache_t* caches;  // of all threads. Guarded by `registry`.
   Counts counts;
   Pool pools[kBuckets];

@@ -56,7 +56,7 @@ void* reallocate_pooled(Proxy* proxy, uint32_t bucket, void* p, size_t bytes, si
   const Pool& pool = proxy->pools[bucket];
   if (!check_live(proxy, pool, p)) return nullptr;
   const size_t room = pool.element_size;
-  const bool aligned = reinterpret_cast<uintptr_t>(p) % align == 0;
+  const bool aligned = (reinterpret_cast<uintptr_t>(p) & (align - 1)) == 0;
   if (bytes > room || !aligned) {
     return move_to(proxy, allocate_slow(proxy, bytes, align), p, bytes < room ? bytes : room);
   }
