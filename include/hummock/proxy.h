@@ -8,8 +8,9 @@
  * A thread may have a *thread cache* for a proxy: elements kept at hand, so that most calls touch nothing
  * shared. Without one each call costs one atomic exchange. There is no lock on either path.
  *
- * Address space is reserved when a proxy is created, memory comes when an element is first used. Beside
- * each element stands one byte that says whether it is handed out; nothing stands in front of a block.
+ * Address space is reserved when a proxy is created, memory comes when an element is first used. What the
+ * proxy notes of its elements stands apart from them: a byte for each 16, and four for each element that
+ * was freed without a cache.
  *
  * Every function may be called from any thread; a proxy is destroyed when nobody uses it any more. None is
  * async-signal-safe. `proxy` is never NULL, unless a function says otherwise. Sizes are in bytes. */
