@@ -141,7 +141,8 @@ int main(int argc, char** argv) {
     measure(Process(), in_ring, threads, rounds);
     return 0;
   }
-  sm_allocator allocator = _sm_allocator_create(16, size_t{64} << 20);
+  // Enough for every thread's full cache.
+  sm_allocator allocator = _sm_allocator_create(16, size_t{16} * (threads + 3) << 20);
   if (allocator == nullptr) return 1;
   measure(Proxy{allocator, strcmp(argv[1], "uncached") != 0}, in_ring, threads, rounds);
   _sm_allocator_destroy(allocator);
