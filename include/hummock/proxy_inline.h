@@ -58,7 +58,10 @@ HUMMOCK_EXPORT void hummock_proxy_free_slow(hummock_proxy_t* proxy, void* block)
 
 #define HUMMOCK_PROXY_RARELY(condition) __builtin_expect((condition), 0)
 
-/* Who hands an element out or frees it owns it, and it passes from thread to thread by the program's own
+/* The cache's `proxy` is read as an atomic, relaxed, as another thread clears it when it destroys that proxy:
+ * no more than a comparison with proxies still in use hangs on it.
+ *
+ * Who hands an element out or frees it owns it, and it passes from thread to thread by the program's own
  * synchronisation or the library's: so its mark is no atomic. */
 static inline __attribute__((always_inline)) uint8_t* hummock_proxy_mark_at(const hummock_proxy_t* proxy,
                                                                             const void* block) {
@@ -72,7 +75,8 @@ static inline __attribute__((always_inline)) void* hummock_proxy_malloc_inline(h
   if (HUMMOCK_PROXY_RARELY(last >= proxy->direct_size || alignment > HUMMOCK_PROXY_GRANULE))
     return hummock_proxy_malloc_slow(proxy, bytes, alignment);
   hummock_proxy_cache_t* cache = hummock_proxy_last_cache;
-  if (HUMMOCK_PROXY_RARELY(__atomic_load_n(&cache->proxy, __ATOMIC_RELAXED) != proxy)) return hummock_proxy_malloc_slow(proxy, bytes, alignment);
+  if (HUMMOCK_PROXY_RARELY(__atomic_load_n(&cache->proxy, __ATOMIC_RELAXED) != proxy))
+    return hummock_proxy_malloc_slow(proxy, bytes, alignment);
   hummock_proxy_bin_t* bin = &cache->bins[proxy->bin_of[last / HUMMOCK_PROXY_SIZE_STEP]];
   void** top = bin->top;
   if (HUMMOCK_PROXY_RARELY(top == bin->items)) return hummock_proxy_malloc_slow(proxy, bytes, alignment);

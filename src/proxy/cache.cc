@@ -185,8 +185,9 @@ bool make_room(Cache* cache, uint32_t bucket) {
 }
 
 Cache* find_cache(const Proxy* proxy) {
-  if (hummock_proxy_last_cache->proxy == proxy) return static_cast<Cache*>(hummock_proxy_last_cache);
-  // relaxed: another thread writes here only when it destroys the proxy, which nobody uses then.
+  // relaxed, twice: another thread writes there only when it destroys a proxy, which nobody uses then.
+  hummock_proxy_cache_t* last = hummock_proxy_last_cache;
+  if (__atomic_load_n(&last->proxy, __ATOMIC_RELAXED) == proxy) return static_cast<Cache*>(last);
   hummock_proxy_cache_t* cache = __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
   if (cache != nullptr) hummock_proxy_last_cache = cache;
   return static_cast<Cache*>(cache);

@@ -89,7 +89,7 @@ struct Proxy : hummock_proxy {
 // Guards the slots, every proxy's list of caches, and ranges. Nothing is called under it but the system.
 extern os::Lock registry;
 
-// The element that begins at `offset`; a number beyond all elements when none does: division by a product,
+// The element that begins at p; a number beyond all elements when none does: division by a product,
 // since what is no multiple of the odd part has a quotient too large, and what is no multiple of the power
 // of two is rotated to one.
 inline uint64_t index_at(const Pool& pool, const void* p) {

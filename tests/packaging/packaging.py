@@ -107,6 +107,12 @@ class Packaging(unittest.TestCase):
         self.assertEqual([name for name in needed if not name.startswith(("libc.so", "ld-linux"))], [])
         self.assertIn("[libhummock.so.1]", dynamic)
 
+    def test_static_thread_storage_is_small(self):
+        segments = output("readelf", "-lW", self.library).splitlines()
+        sizes = [int(line.split()[5], 16) for line in segments if line.split()[:1] == ["TLS"]]
+        self.assertEqual(len(sizes), 1)
+        self.assertLess(sizes[0], 64)  # else a program could not dlopen it
+
     def test_the_pieces_are_there(self):
         for piece in ("bin/hummock", "include/hummock/hummock.h", "include/smmalloc.h", "include/hummock/hummock.hpp", "share/man/man1/hummock.1",
                       "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
