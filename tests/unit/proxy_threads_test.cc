@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <hummock/proxy.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 #include <vector>
@@ -153,6 +156,36 @@ TEST_CASE("many threads, cached and not, over one proxy") {
   }
   for (auto& thread : crew) thread.join();
   for (size_t bucket = 0; bucket < 16; ++bucket) {
+    for (void* block : exhaust(proxy, bucket)) proxy.release(block);
+  }
+}
+
+TEST_CASE("blocks pass from thread to thread and are freed where they arrive") {
+  Proxy proxy(8, 128 << 10);
+  constexpr size_t kPlaces = 300;
+  std::vector<std::atomic<unsigned char*>> places(kPlaces);
+  std::vector<std::thread> crew;
+  for (size_t t = 0; t < threads_of_test(); ++t) {
+    crew.emplace_back([&, t] {
+      if (t != 0)
+        REQUIRE(proxy.cache(HUMMOCK_PROXY_COLD, std::vector<uint32_t>(8, static_cast<uint32_t>(8 * t))) == 0);
+      support::Random random(support::run_seed() + t);
+      for (size_t i = 0; i < support::scaled(40000, 2000); ++i) {
+        const size_t size = 1 + random.below(128);
+        auto* block = static_cast<unsigned char*>(proxy.allocate(size));
+        memset(block, static_cast<int>(size), size);
+        // acquire and release: what was written passes with the block.
+        block = places[random.below(kPlaces)].exchange(block, std::memory_order_acq_rel);
+        if (block == nullptr) continue;
+        if (!std::count(block, block + block[0], block[0]) == block[0])
+          FAIL("a block was written to by another");
+        proxy.release(block);
+      }
+    });
+  }
+  for (auto& thread : crew) thread.join();
+  for (auto& place : places) proxy.release(place.load());
+  for (size_t bucket = 0; bucket < 8; ++bucket) {
     for (void* block : exhaust(proxy, bucket)) proxy.release(block);
   }
 }
