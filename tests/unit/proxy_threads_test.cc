@@ -177,7 +177,7 @@ TEST_CASE("blocks pass from thread to thread and are freed where they arrive") {
         // acquire and release: what was written passes with the block.
         block = places[random.below(kPlaces)].exchange(block, std::memory_order_acq_rel);
         if (block == nullptr) continue;
-        if (!std::count(block, block + block[0], block[0]) == block[0])
+        if (std::count(block, block + block[0], block[0]) != block[0])
           FAIL("a block was written to by another");
         proxy.release(block);
       }
