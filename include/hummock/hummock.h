@@ -180,4 +180,7 @@ extern const char* hummock_conf;
 }
 #endif
 
+/* Further interfaces of the library. */
+#include "proxy.h"
+
 #endif /* HUMMOCK_HUMMOCK_H */
