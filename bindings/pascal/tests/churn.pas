@@ -13,11 +13,11 @@ function clock: PtrInt; cdecl; external 'c';
 
 const
   Slots = 1000;
-  MaxThreads = 64;
 
 var
   Longest, Operations: Integer;
   Failed: LongInt = 0;
+  Handles: array of TThreadID;
 
 type
   TSlots = array [0 .. Slots - 1] of AnsiString;
@@ -71,11 +71,11 @@ end;
 
 var
   Threads, Index: Integer;
-  Handles: array [1 .. MaxThreads] of TThreadID;
 begin
   Threads := StrToInt(ParamStr(1));
   Longest := StrToInt(ParamStr(2));
   Operations := StrToInt(ParamStr(3));
+  SetLength(Handles, Threads + 1);
   for Index := 1 to Threads do Handles[Index] := BeginThread(Run, Pointer(PtrUInt(Index)));
   for Index := 1 to Threads do WaitForThreadTerminate(Handles[Index], 0);
   if Failed <> 0 then
