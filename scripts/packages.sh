@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|lint|cross]...   Quiet and quick when nothing is missing.
+# Usage: scripts/packages.sh [build|demo|test|lint|cross|bindings|rust]...   Quiet and quick when nothing is missing.
 set -eu
 
 packages_of() {
@@ -10,6 +10,8 @@ packages_of() {
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
     lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0" ;;
+    rust) echo "cargo rustc rust-clippy" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac
 }

@@ -1,6 +1,6 @@
 """The Pascal unit, compiled by Free Pascal and run, against the shared library and the static one.
 
-HUMMOCK_BUILD names the directory with libhummock.so and libhummock.a (default: build of this tree).
+TEST_BUILD names the directory with libhummock.so and libhummock.a (default: build of this tree).
 """
 
 import os
@@ -14,7 +14,7 @@ import unittest
 TESTS = pathlib.Path(__file__).resolve().parent
 UNIT = TESTS.parent
 ROOT = UNIT.parents[1]
-BUILD = pathlib.Path(os.environ.get("HUMMOCK_BUILD", ROOT / "build")).resolve()
+BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build")).resolve()
 MIMALLOC = "libmimalloc.so.2"
 HANG = 120
 

@@ -1,6 +1,6 @@
 """The wheel, built, installed in an environment of its own, and used.
 
-HUMMOCK_WHEEL names a wheel to test in place of a fresh one.
+TEST_WHEEL names a wheel to test in place of a fresh one.
 """
 
 import os
@@ -23,7 +23,7 @@ def setUpModule():
     folder = pathlib.Path(work.name)
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
-    wheel = os.environ.get("HUMMOCK_WHEEL")
+    wheel = os.environ.get("TEST_WHEEL")
     if not wheel:
         pip("wheel", "--no-deps", "-w", folder / "wheel", PROJECT)
         (wheel,) = (folder / "wheel").glob("*.whl")

@@ -1,6 +1,6 @@
 //! Vec, String and HashMap churn over threads, with Hummock as the global allocator.
 //!
-//! HUMMOCK_SOAK=n makes it n times as long; SOAK_SEED=n repeats a run.
+//! SOAK_LENGTH=n makes it n times as long; SOAK_SEED=n repeats a run.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -98,7 +98,7 @@ fn churn(
 #[test]
 fn soak() {
     let seed = from_environment("SOAK_SEED", 88_172_645_463_325_252);
-    let rounds = ROUNDS * from_environment("HUMMOCK_SOAK", 1);
+    let rounds = ROUNDS * from_environment("SOAK_LENGTH", 1);
     println!("SOAK_SEED={seed}");
     let before = hummock::Stats::now();
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
