@@ -132,6 +132,8 @@ procedure HummockGetStats(out Stats: THummockStats);
 begin
   Stats.Size := SizeOf(Stats);
   hummock_stats(Stats);
+  { A newer library may have more than there is room for here. }
+  if Stats.Classes > HummockClassCount then Stats.Classes := HummockClassCount;
 end;
 
 function HummockTrim(Keep: NativeUInt): Boolean;

@@ -233,7 +233,8 @@ begin
   FreeMem(Block);
   Check(GetFPCHeapStatus.CurrHeapUsed < FPCNow.CurrHeapUsed, 'what is freed is not in use');
   HummockGetStats(Stats);
-  Check((Stats.Classes > 10) and (Stats.Threads >= 1), 'HummockGetStats');
+  Check(Stats.Classes = HummockClassCount, 'the unit knows all size classes');
+  Check((Stats.PerClass[1].BlockSize = 16) and (Stats.Threads >= 1), 'HummockGetStats');
 end;
 
 { The address space is lazily backed, so 5 GiB can be had on any machine without touching it. }

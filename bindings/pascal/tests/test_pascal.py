@@ -89,7 +89,8 @@ class Pascal(unittest.TestCase):
         self.assertEqual(done.stdout, "all hold\n")
 
     def test_late_install_is_refused(self):
-        for define, words in (("AFTER_CMEM", "another unit"), ("AFTER_BLOCKS", "memory was allocated before")):
+        early = "memory was allocated before"
+        for define, words in (("AFTER_CMEM", "another unit"), ("AFTER_BLOCKS", early), ("AFTER_THREADS", early)):
             with self.subTest(define):
                 done = self.passes(compiled("late.pas", define))
                 self.assertEqual(done.stdout, "FALSE\n")

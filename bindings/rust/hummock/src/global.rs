@@ -18,8 +18,8 @@ const TINY: usize = 8;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hummock;
 
-/// May `realloc` keep this alignment?
-fn keeps_alignment(layout: Layout, new_size: usize) -> bool {
+/// Does a block of this layout, resized by the library, keep its alignment?
+pub(crate) fn keeps_alignment(layout: Layout, new_size: usize) -> bool {
     layout.align() <= TINY || (layout.align() <= ALIGNED && new_size > TINY)
 }
 

@@ -11,6 +11,9 @@ use core::str;
 
 use hummock_sys as sys;
 
+#[cfg(feature = "allocator-api2")]
+use crate::global::keeps_alignment;
+
 /// The system had no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
@@ -265,5 +268,22 @@ unsafe impl allocator_api2::alloc::Allocator for &Heap {
         if layout.size() != 0 {
             Heap::deallocate(self, block);
         }
+    }
+
+    unsafe fn grow(
+        &self,
+        block: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
+        if old.size() != 0 && new.align() <= old.align() && keeps_alignment(new, new.size()) {
+            let moved = sys::hummock_heap_realloc(self.raw.as_ptr(), block.as_ptr().cast(), new.size());
+            let moved = NonNull::new(moved.cast()).ok_or(allocator_api2::alloc::AllocError)?;
+            return Ok(NonNull::slice_from_raw_parts(moved, new.size()));
+        }
+        let moved = allocator_api2::alloc::Allocator::allocate(self, new)?;
+        ptr::copy_nonoverlapping(block.as_ptr(), moved.as_ptr().cast(), old.size());
+        allocator_api2::alloc::Allocator::deallocate(self, block, old);
+        Ok(moved)
     }
 }

@@ -29,8 +29,10 @@
 #![no_std]
 #![warn(missing_docs)]
 
-#[cfg(test)]
-extern crate std;
+/// The program in it is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 mod global;
 mod heap;

@@ -92,6 +92,7 @@ fn library() {
     }
     hummock::trim(0);
     let classes: Vec<_> = now.classes().collect();
+    assert_eq!(classes.len(), hummock_sys::HUMMOCK_CLASS_COUNT - 1, "the first entry is not used");
     assert!(classes.iter().any(|class| class.block_size == 1024));
     assert!(classes.iter().all(|class| class.block_size > 0));
     assert!(format!("{now:?}").contains("live: "));

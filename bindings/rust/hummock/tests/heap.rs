@@ -88,6 +88,13 @@ fn collections_live_in_a_heap() {
     numbers.shrink_to_fit();
     assert_eq!(numbers.iter().sum::<u32>(), 45);
     assert_eq!(heap.stats().live_blocks, 1);
+    let mut aligned = Vec::new_in(&heap);
+    for number in 0..1_000u128 {
+        aligned.push(number);
+        assert!(aligned.as_ptr().is_aligned());
+    }
+    assert_eq!(aligned.iter().sum::<u128>(), 499_500);
+    drop(aligned);
     let none: Vec<u32, &Heap> = Vec::new_in(&heap);
     drop((numbers, none));
     assert_eq!(heap.stats().live_blocks, 0);
