@@ -78,11 +78,16 @@ void* move(const Block& block, void* p, size_t size, bool zero) {
 }
 
 // The room of a block of this thread's own, as most are; 0 for anything else, to be looked at closely.
-size_t room_in_own(const void* p) {
+__attribute__((always_inline)) inline size_t room_in_own(const void* p) {
   const SlabHeader* slot = pages::header_of(p);
   const SlabHeader* slab = slot - slot->back;
   const bool own = owner_of(slot) == reinterpret_cast<uintptr_t>(thread_heap) && slab::is_block(slab, p);
   return own ? slab::row_of(slab).block_size : 0;
+}
+
+__attribute__((noinline)) size_t usable_size_slow(const void* p) {
+  if (is_checked()) return checked::usable_size(p);
+  return find_block("malloc_usable_size", p).room;
 }
 
 void* resize(void* p, size_t size, bool zero) {
@@ -168,9 +173,7 @@ void* reallocate_zeroed(void* p, size_t size) {
 
 size_t usable_size(const void* p) {
   const size_t room = room_in_own(p);
-  if (__builtin_expect(room != 0, true)) return room;
-  if (is_checked()) return checked::usable_size(p);
-  return find_block("malloc_usable_size", p).room;
+  return __builtin_expect(room != 0, true) ? room : usable_size_slow(p);
 }
 
 void release_sized(void* p, size_t size) {
