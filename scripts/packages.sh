@@ -10,7 +10,7 @@ packages_of() {
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
     lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
-    bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0" ;;
+    bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
     rust) echo "cargo rustc rust-clippy" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac

@@ -5,7 +5,9 @@ TEST_BUILD names the directory with libhummock.so and libhummock.a (default: bui
 
 import os
 import pathlib
+import re
 import resource
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -50,8 +52,8 @@ def run(program, *arguments, limit=None, **environment):
         if limit:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
-    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=HANG, preexec_fn=set_limit,
-                          env={**os.environ, **environment})
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=HANG,
+                          preexec_fn=set_limit, env={**os.environ, **environment})
 
 
 class Pascal(unittest.TestCase):
@@ -123,14 +125,40 @@ class Pascal(unittest.TestCase):
         done = self.passes(program, "4", "1000", "50000", HUMMOCKPAS_LEAKS="1")
         self.assertIn("hummock: no leaks", done.stderr)
 
-    def test_string_churn(self):
-        """Reports CPU time beside the C library's malloc and mimalloc; what must hold is the strings."""
+    def churn(self):
+        """The program on Hummock, on the C library's malloc, and the environments of the latter."""
         ours = compiled("churn.pas", optimised="-O3")
         theirs = compiled("churn.pas", "CMEM", optimised="-O3")
         rivals = {"cmem": {}, "cmem + mimalloc": {"LD_PRELOAD": MIMALLOC}}
         if "cannot be preloaded" in run(theirs, "1", "8", "1", LD_PRELOAD=MIMALLOC).stderr:
             print(f"\n  {MIMALLOC} is not installed: compared with the C library alone", flush=True)
             del rivals["cmem + mimalloc"]
+        return ours, theirs, rivals
+
+    def instructions(self, program, longest, **environment):
+        """Executed instructions of a churn operation, start and end of the program left out."""
+        counts = []
+        for operations in (50_000, 250_000):
+            done = self.passes("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "1",
+                               str(longest), str(operations), **environment)
+            counts.append(int(re.search(r"refs:\s+([\d,]+)", done.stderr).group(1).replace(",", "")))
+        return (counts[1] - counts[0]) / 200_000
+
+    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+    def test_string_churn_takes_no_more_instructions(self):
+        ours, theirs, rivals = self.churn()
+        for longest in (64, 1000):
+            spent = self.instructions(ours, longest)
+            for name, environment in rivals.items():
+                others = self.instructions(theirs, longest, **environment)
+                print(f"\n  churn, strings up to {longest}: {spent:.0f} instructions an operation, {others:.0f} with {name}",
+                      end="", flush=True)
+                self.assertLessEqual(spent, others * 1.02)
+        print(flush=True)
+
+    def test_string_churn(self):
+        """Reports CPU time beside the C library's malloc and mimalloc; what must hold is the strings."""
+        ours, theirs, rivals = self.churn()
         for arguments in (("1", "64", "2000000"), ("1", "20000", "400000"), ("8", "1000", "250000"),
                           ("8", "20000", "60000")):
             spent = {}
