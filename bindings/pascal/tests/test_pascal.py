@@ -8,6 +8,7 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -85,6 +86,16 @@ class Pascal(unittest.TestCase):
                     done = run(program, what)
                     self.assertEqual(done.returncode, number)
                     self.assertIn(f"Runtime error {number}", done.stdout + done.stderr)
+
+    def test_a_block_freed_twice_ends_the_program(self):
+        done = run(compiled("runerrors.pas"), "twice")
+        self.assertEqual(done.returncode, -signal.SIGABRT)
+        self.assertRegex(done.stderr, r"^hummock: free.*(double free|freed twice)")
+
+    def test_checked_mode(self):
+        done = self.passes(compiled("churn.pas", optimised="-O3"), "4", "1000", "20000", HUMMOCK_CHECKED="on",
+                           HUMMOCKPAS_LEAKS="1")
+        self.assertIn("hummock: no leaks", done.stderr)
 
     def test_exhausted_memory_raises_and_the_program_goes_on(self):
         done = self.passes(compiled("exhaust.pas"), limit=400 << 20)
