@@ -17,7 +17,7 @@
 #ifndef HUMMOCK_SPACE_H
 #define HUMMOCK_SPACE_H
 
-#include <hummock/hummock.h>
+#include "hummock.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench.h"
 #include "hummock/hummock.h"
 #include "program.h"
 #include "run.h"
@@ -77,12 +78,15 @@ int dispatch(int count, char** arguments) {
   spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
+  BenchCommand bench_command(app);
+
   CLI11_PARSE(app, count, arguments);
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
   if (*spaces_command) return spaces(watched);
+  if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }
 
