@@ -359,7 +359,7 @@ void print_effective() {
 void print_help(int fd) {
   for (const Option& option : kTable) {
     Line line("");
-    line.text("  ").text(option.name).pad_to(14);
+    line.text("  ").text(option.name).pad_to(18);
     line << option.help << " [";
     print_allowed(line, option);
     line << "; default ";

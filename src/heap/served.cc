@@ -26,7 +26,7 @@ hummock_space_options_t wanted() {
   o.reserve = values.space_reserve;
   o.populate = values.space_populate ? HUMMOCK_SPACE_TRY : HUMMOCK_SPACE_OFF;
   o.lock = values.space_lock ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
-  o.huge_pages = values.space_huge_pages;
+  o.huge_pages = values.space_huge;
   o.zero = values.space_zero;
   o.threads = HUMMOCK_SPACE_INHERIT;
   return o;

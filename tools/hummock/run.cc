@@ -43,7 +43,7 @@ void set_environment(const RunOptions& options, const std::string& library) {
   if (!options.space_expand.empty()) set("HUMMOCK_SPACE_EXPAND", options.space_expand);
   if (!options.space_reserve.empty()) set("HUMMOCK_SPACE_RESERVE", options.space_reserve);
   if (options.space_lock) set("HUMMOCK_SPACE_LOCK", "on");
-  if (options.space_huge_pages) set("HUMMOCK_SPACE_HUGE_PAGES", "require");
+  if (options.space_huge_pages) set("HUMMOCK_SPACE_HUGE", "require");
   if (options.space_zero) set("HUMMOCK_SPACE_ZERO", "on");
 }
 
