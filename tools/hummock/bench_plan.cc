@@ -12,18 +12,19 @@ namespace {
 struct ModeFacts {
   double seconds;    // of one run
   double budget;     // of all of it, in seconds, the set-up left out
-  unsigned planned;  // runs of each cell that the budget is made for
+  unsigned planned;  // runs of each cell that the budget is made for, where all cells fit it
+  unsigned least;    // and where they do not, before cells are left out
   unsigned most;     // when there is time left
 };
 
 ModeFacts facts_of(BenchMode mode) {
   switch (mode) {
     case BenchMode::kQuick:
-      return {0.1, 105, 1, 3};
+      return {0.1, 105, 1, 1, 3};
     case BenchMode::kFull:
-      return {1, 0, 5, 5};
+      return {1, 0, 5, 5, 5};
     default:
-      return {0.5, 14 * 60, 3, 5};
+      return {0.5, 14 * 60, 3, 2, 5};
   }
 }
 
@@ -87,6 +88,16 @@ std::vector<Cell> all_cells(const std::vector<const Workload*>& workloads, const
   return all;
 }
 
+// Seconds for so many runs of each cell on each allocator.
+double time_for(const std::vector<Cell>& cells, unsigned runs, std::size_t allocators) {
+  constexpr double kOverhead = 0.1;     // of a run: start, set-up and end
+  constexpr double kUnknownSettle = 1;  // where the worker has its own
+  double total = 0;
+  for (const Cell& cell : cells)
+    total += (cell.seconds + kOverhead) * runs + (cell.settle < 0 ? kUnknownSettle * runs : cell.settle);
+  return total * static_cast<double>(allocators);
+}
+
 }  // namespace
 
 std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
@@ -114,23 +125,24 @@ std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
 
 Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOptions& options,
                 std::size_t allocators) {
-  constexpr double kOverhead = 0.1;     // of a run: start, set-up and end
-  constexpr double kUnknownSettle = 1;  // where the worker has its own
   const ModeFacts facts = facts_of(options.mode());
+  const std::vector<Cell> all = all_cells(workloads, options);
+  if (all.empty()) throw std::runtime_error("no workload has cells in this mode");
   Plan plan;
   plan.budget = options.budget > 0 ? options.budget * 60 : facts.budget;
   plan.repeat_fixed = options.repeat > 0;
   plan.repeat = plan.repeat_fixed ? options.repeat : facts.most;
-  const unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
-  double total = 0;
-  for (const Cell& cell : all_cells(workloads, options)) {
-    const double length = cell.seconds + kOverhead;
-    const double settle = cell.settle < 0 ? kUnknownSettle * planned : cell.settle;
-    total += (length * planned + settle) * static_cast<double>(allocators);
-    const bool fits = plan.budget == 0 || total <= plan.budget || plan.cells.empty();
-    (fits ? plan.cells : plan.skipped).push_back(cell);
+  // Rather fewer runs than fewer cells.
+  unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
+  const unsigned least = plan.repeat_fixed ? planned : facts.least;
+  while (planned > least && plan.budget > 0 && time_for(all, planned, allocators) > plan.budget) --planned;
+  for (const Cell& cell : all) {
+    plan.cells.push_back(cell);
+    if (plan.budget == 0 || plan.cells.size() == 1) continue;
+    if (time_for(plan.cells, planned, allocators) <= plan.budget) continue;
+    plan.cells.pop_back();
+    plan.skipped.push_back(cell);
   }
-  if (plan.cells.empty()) throw std::runtime_error("no workload has cells in this mode");
   return plan;
 }
 
