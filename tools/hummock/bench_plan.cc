@@ -71,20 +71,36 @@ std::vector<Cell> cells_of(const Workload& workload, const CellSet& set, const B
   return cells;
 }
 
-// Every workload's first cell, then every one's second …: large grids lose their last cells first.
+bool is_grid(const std::vector<Cell>& column) {
+  return column.front().threads != column.back().threads && column.front().size != column.back().size;
+}
+
+// Every workload's first cell, then the largest grid, which draws little in parts, then every one's second …
+// What does not fit the time is left out from the end. The quick set's grid is small and stands in its place.
 std::vector<Cell> all_cells(const std::vector<const Workload*>& workloads, const BenchOptions& options) {
   std::vector<std::vector<Cell>> columns;
-  std::size_t longest = 0;
+  std::size_t longest = 0, grid = ~std::size_t{0};
   for (const Workload* workload : workloads) {
     const CellSet* set = set_for(*workload, options.mode(), !options.workloads.empty());
     if (set == nullptr) continue;
     columns.push_back(cells_of(*workload, *set, options));
     longest = std::max(longest, columns.back().size());
+    if (is_grid(columns.back()) && (grid > columns.size() || columns.back().size() > columns[grid].size()))
+      grid = columns.size() - 1;
   }
   std::vector<Cell> all;
-  for (std::size_t i = 0; i < longest; ++i)
-    for (const std::vector<Cell>& column : columns)
-      if (i < column.size()) all.push_back(column[i]);
+  const auto add_rest_of_grid = [&] {
+    all.insert(all.end(), columns[grid].begin() + 1, columns[grid].end());
+    columns[grid].resize(1);
+  };
+  const bool quick = options.mode() == BenchMode::kQuick;
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      if (i < columns[j].size()) all.push_back(columns[j][i]);
+      if (i == 0 && j == grid && quick) add_rest_of_grid();
+    }
+    if (i == 0 && grid < columns.size() && !quick) add_rest_of_grid();
+  }
   return all;
 }
 
