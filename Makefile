@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure demo test bench budget install format lint clean
+.PHONY: all configure demo test test-bindings bench budget install format lint clean
 
 all: configure
 	@cmake --build build -j$(JOBS)
@@ -19,6 +19,12 @@ demo: all
 
 test: all
 	@ctest --test-dir build --output-on-failure
+
+# Pascal, Rust and Python, with their examples; fetches a few crates and setuptools.
+test-bindings: all
+	@scripts/packages.sh bindings
+	@command -v cargo > /dev/null || scripts/packages.sh rust
+	@scripts/test_bindings.sh build
 
 # Hummock and all other allocators that are there on all workloads (2 min); docs/benchmarks.md says more.
 bench: all

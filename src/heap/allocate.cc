@@ -36,7 +36,7 @@ static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kM
 void* small_block(unsigned size_class) {
   Heap* heap = attach();
   if (heap == nullptr) return no_memory();
-  void* block = pop(heap, size_class);
+  void* block = pop_any(&heap->bins[size_class], size_class);
   if (block == nullptr) block = refill(heap, size_class);
   return block != nullptr ? block : no_memory();
 }
@@ -64,8 +64,9 @@ void* zero_tail(void* p, size_t from) {
 // For what is moved. Programs that cut blocks down to next to nothing have many of them.
 void* other_block(size_t size) {
   if (size > slab::kTinySize) return allocate(size);
-  void* block = pop(thread_heap, slab::kTiny);
-  return block != nullptr ? block : allocate_slow(&thread_heap->bins[slab::kTiny]);
+  Bin* bin = &thread_heap->bins[slab::kTiny];
+  void* block = pop_any(bin, slab::kTiny);
+  return block != nullptr ? block : allocate_slow(bin);
 }
 
 void* move(const Block& block, void* p, size_t size, bool zero) {
@@ -75,6 +76,19 @@ void* move(const Block& block, void* p, size_t size, bool zero) {
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
   release(p);
   return fresh;
+}
+
+// The room of a block of this thread's own, as most are; 0 for anything else, to be looked at closely.
+__attribute__((always_inline)) inline size_t room_in_own(const void* p) {
+  const SlabHeader* slot = pages::header_of(p);
+  const SlabHeader* slab = slot - slot->back;
+  const bool own = owner_of(slot) == reinterpret_cast<uintptr_t>(thread_heap) && slab::is_block(slab, p);
+  return own ? slab::row_of(slab).block_size : 0;
+}
+
+__attribute__((noinline)) size_t usable_size_slow(const void* p) {
+  if (is_checked()) return checked::usable_size(p);
+  return find_block("malloc_usable_size", p).room;
 }
 
 void* resize(void* p, size_t size, bool zero) {
@@ -93,7 +107,7 @@ void* resize(void* p, size_t size, bool zero) {
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   if (bin->room + 1 == bin->limit) {
-    void* block = take_single(heap, bin);
+    void* block = take_single(bin);
     if (__builtin_expect(block != nullptr, true)) return block;
   }
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
@@ -112,10 +126,8 @@ void* allocate_medium(size_t size) {
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit) != 0, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + offset);
-    void* block = bin->blocks;
-    if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
-    bin->blocks = slab::link_of(block);
-    return block;
+    void* block = pop(bin);
+    return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
   if (is_checked()) return checked::allocate(nullptr, 0, size, false);
   return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
@@ -126,8 +138,9 @@ void* allocate_zeroed(size_t size) {
   if (is_checked()) return checked::allocate(nullptr, 0, size, true);
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
-  void* block = pop(thread_heap, size_class);
-  if (block == nullptr) block = allocate_slow(&thread_heap->bins[size_class]);
+  Bin* bin = &thread_heap->bins[size_class];
+  void* block = pop(bin);
+  if (block == nullptr) block = allocate_slow(bin);
   return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 
@@ -140,13 +153,8 @@ void* allocate_aligned(size_t align, size_t size) {
 }
 
 void* reallocate(void* p, size_t size) {
-  const SlabHeader* slot = pages::header_of(p);
-  const SlabHeader* slab = slot - slot->back;
-  // A block of this thread's own, most often. Anything else is looked at closely.
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(thread_heap) || !slab::is_block(slab, p)) {
-    return resize(p, size, false);
-  }
-  const size_t room = slab::row_of(slab).block_size;
+  const size_t room = room_in_own(p);
+  if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
   void* fresh = other_block(size);
   if (fresh == nullptr) return nullptr;
@@ -164,8 +172,8 @@ void* reallocate_zeroed(void* p, size_t size) {
 }
 
 size_t usable_size(const void* p) {
-  if (is_checked()) return checked::usable_size(p);
-  return find_block("malloc_usable_size", p).room;
+  const size_t room = room_in_own(p);
+  return __builtin_expect(room != 0, true) ? room : usable_size_slow(p);
 }
 
 void release_sized(void* p, size_t size) {

@@ -14,8 +14,8 @@
 namespace hummock::heap {
 
 size_t fast_limit;
-Heap empty_heap;
-Heap ended_heap;
+constinit Heap empty_heap = {};
+constinit Heap ended_heap = {};
 __thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
 
 namespace {

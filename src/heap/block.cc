@@ -15,10 +15,10 @@ Block find_block(const char* call, const void* p) {
   if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
     case Kind::slab:
-      slab::check_block(header, p, call);
+      slab::check_block(header, p, call, base::refuse);
       return {header, slab::row_of(header).block_size, nullptr};
     case Kind::own_slab:
-      slab::check_block(header, p, call);
+      slab::check_block(header, p, call, base::refuse);
       return {header, slab::row_of(header).block_size, header->home};
     case Kind::large:
     case Kind::huge:
@@ -58,7 +58,7 @@ void count_resting(uint32_t* per_class) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     const Bin& bin = thread_heap->bins[c];
     per_class[c] = count_recent(thread_heap, c);
-    for (void* block = bin.blocks; !slab::is_end(block); block = slab::link_of(block)) ++per_class[c];
+    for (void* block = bin.blocks; block != &bin; block = slab::link_of(block)) ++per_class[c];
   }
 }
 

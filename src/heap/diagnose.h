@@ -6,12 +6,13 @@
 
 namespace hummock::heap {
 
-// `call` was given p, which is not the start of a live block. Says what is there instead.
-[[noreturn]] void bad_pointer(const char* call, const void* p);
+// `call` was given p, which is not the start of a live block. Says what is there instead, to the program's
+// handler if it set one. Callers that hold a lock or have changed something pass base::die.
+[[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
 // The lists of a bin are not what they should be.
-[[noreturn]] void bad_list(void* first, unsigned count, unsigned size_class);
-[[noreturn]] void bad_bin(unsigned size_class);
+[[noreturn]] void bad_list(void* first, size_t count, unsigned size_class);
+[[noreturn]] void bad_bin(const void* block, unsigned size_class);
 
 // The sizes that a live block can have been asked with: up to its room, and not so small that a smaller
 // class would have served. `align` 0 or the alignment that the caller claims.

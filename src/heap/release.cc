@@ -29,20 +29,22 @@ constexpr size_t kCacheLine = 64;
 
 // The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
 void release_in_slab(SlabHeader* slab, void* p) {
-  slab::check_block(slab, p, "free");
+  slab::check_block(slab, p, "free", base::refuse);
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   const bool foreign = !reclaim(heap, slab);
   // Blocks that share a cache line stay with one thread: else two would write to one line for ever.
   if (foreign && slab::row_of(slab).block_size < kCacheLine) return release_remote(heap, slab, p);
+  if (slab->size_class == slab::kTiny) return release_slow(p);  // direct since it was reclaimed
   release_recent(heap, &heap->bins[slab->size_class], p);
 }
 
 }  // namespace
 
 void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  if (slab->kind != Kind::slab) bad_pointer("free", p);
+  // In the middle of a list: nothing to go on with.
+  if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   slab::check_block(slab, p, "free");
   if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
   make_direct(heap, slab);
@@ -82,6 +84,7 @@ void release_slow(void* p) {
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
   SlabHeader* slab = slot - slot->back;
   const unsigned size_class = slab->size_class;
+  if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
   slab::put_block(slab, p);
   if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
   if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);
