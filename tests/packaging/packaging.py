@@ -114,7 +114,8 @@ class Packaging(unittest.TestCase):
         self.assertLess(sizes[0], 64)  # else a program could not dlopen it
 
     def test_the_pieces_are_there(self):
-        for piece in ("bin/hummock", "include/hummock/hummock.h", "include/smmalloc.h", "include/hummock/hummock.hpp", "share/man/man1/hummock.1",
+        for piece in ("bin/hummock", "bin/hummock-bench-work", "include/hummock/hummock.h",
+                      "include/hummock/hummock.hpp", "include/smmalloc.h", "share/man/man1/hummock.1",
                       "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, piece)), piece)
         self.assertIn("bin", output(os.path.join(self.prefix, "bin", "hummock"), "check", "cat"))

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "bench.h"
 #include "hummock/hummock.h"
 #include "program.h"
 #include "run.h"
@@ -47,11 +48,14 @@ int dispatch(int count, char** arguments) {
   check_command->add_option("program", name, "its name or path")->required();
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
+  BenchCommand bench_command(app);
+
   CLI11_PARSE(app, count, arguments);
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
+  if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }
 
