@@ -190,5 +190,6 @@ extern const char* hummock_conf;
 
 /* Further interfaces of the library. */
 #include "proxy.h"
+#include "space.h"
 
 #endif /* HUMMOCK_HUMMOCK_H */

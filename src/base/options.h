@@ -21,19 +21,28 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
 
 // X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
 // "name=value|name=value": all there is for a choice, extra spellings for numbers and sizes.
-#define HUMMOCK_OPTIONS(X)                                                                               \
-  X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                      \
-  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")  \
-  X(bool, checked, boolean, 0, 0, 1, "", start, "find misuse of memory: quarantine, canaries, poison")   \
-  X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time,                                          \
-    "checked mode: bytes of freed blocks held back from reuse")                                          \
-  X(size_t, stacks, number, 8, 0, 16, "", start, "checked mode: frames kept of who allocated and freed") \
-  X(int64_t, decay_ms, number, 1000, -1, 86400000, "never=-1", any_time,                                 \
-    "milliseconds until free memory goes back to the system; 0 at once")                                 \
-  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                             \
-    "most free memory kept; auto is max(8M, live / 8)")                                                  \
-  X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
-  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")
+#define HUMMOCK_OPTIONS(X)                                                                                  \
+  X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                         \
+  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")     \
+  X(bool, checked, boolean, 0, 0, 1, "", start, "find misuse of memory: quarantine, canaries, poison")      \
+  X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time,                                             \
+    "checked mode: bytes of freed blocks held back from reuse")                                             \
+  X(size_t, stacks, number, 8, 0, 16, "", start, "checked mode: frames kept of who allocated and freed")    \
+  X(int64_t, decay_ms, number, 1000, -1, 86400000, "never=-1", any_time,                                    \
+    "milliseconds until free memory goes back to the system; 0 at once")                                    \
+  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                                \
+    "most free memory kept; auto is max(8M, live / 8)")                                                     \
+  X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles")    \
+  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")                 \
+  X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0", start,                                           \
+    "serve malloc from a deterministic space of this size alone")                                           \
+  X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0", start,                                           \
+    "bytes by which that space expands when it is short")                                                   \
+  X(uint32_t, space_reserve, choice, 0, 0, 1, "start=0|firstalloc=1", start, "when it gets its memory")     \
+  X(bool, space_populate, boolean, 1, 0, 1, "", start, "every page of it gets its memory then")             \
+  X(bool, space_lock, boolean, 0, 0, 1, "", start, "it stays in memory (mlock), or the program ends")       \
+  X(uint32_t, space_huge_pages, choice, 0, 0, 2, "off=0|try=1|require=2", start, "it stands in huge pages") \
+  X(bool, space_zero, boolean, 0, 0, 1, "", start, "malloc from it hands out zeros")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>

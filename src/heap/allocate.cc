@@ -10,6 +10,7 @@
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/served.h"
 #include "heap/user.h"
 
 namespace hummock::heap {
@@ -31,6 +32,15 @@ constexpr MediumOffsets make_medium_offsets() {
 }
 constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
 static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
+
+// For the modes that see every call.
+void* special_block(size_t align, size_t size, bool zero) {
+  if (is_checked()) return checked::allocate(nullptr, align, size, zero);
+  if (is_served()) return served::allocate(align, size, zero);
+  // The options have just been read, and no mode wants the call.
+  if (zero) return allocate_zeroed(size);
+  return align != 0 ? allocate_aligned(align, size) : allocate(size);
+}
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
 void* small_block(unsigned size_class) {
@@ -87,12 +97,18 @@ __attribute__((always_inline)) inline size_t room_in_own(const void* p) {
 }
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
-  if (is_checked()) return checked::usable_size(p);
+  if (sees_every_call()) {
+    if (is_checked()) return checked::usable_size(p);
+    if (served::owns(p)) return served::usable_size(p);
+  }
   return find_block("malloc_usable_size", p).room;
 }
 
 void* resize(void* p, size_t size, bool zero) {
-  if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
+  if (sees_every_call()) {
+    if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
+    if (served::owns(p)) return served::reallocate(p, size, zero);
+  }
   const Block block = find_block("realloc", p);
   if (still_fits(block.room, size)) return zero ? zero_tail(p, size) : p;
   if (block.is_large() && !(zero && size > block.room)) {
@@ -117,7 +133,7 @@ void* allocate_slow(Bin* bin) {
     if (pages::purge_pending()) pages::tick();
     if (heap->refills == 0) sweep(heap);
   }
-  if (is_checked()) return checked::allocate(nullptr, 0, 0, false);  // only size 0 comes by here then
+  if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
   return small_block(size_class);
 }
 
@@ -129,13 +145,13 @@ void* allocate_medium(size_t size) {
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  if (is_checked()) return checked::allocate(nullptr, 0, size, false);
+  if (sees_every_call()) return special_block(0, size, false);
   return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
                                 : small_block(slab::class_of(size == 0 ? 1 : size));
 }
 
 void* allocate_zeroed(size_t size) {
-  if (is_checked()) return checked::allocate(nullptr, 0, size, true);
+  if (sees_every_call()) return special_block(0, size, true);
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   Bin* bin = &thread_heap->bins[size_class];
@@ -145,7 +161,7 @@ void* allocate_zeroed(size_t size) {
 }
 
 void* allocate_aligned(size_t align, size_t size) {
-  if (is_checked()) return checked::allocate(nullptr, align, size, false);
+  if (sees_every_call()) return special_block(align, size, false);
   if (align <= slab::kStep) return allocate(size);
   if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
   const unsigned size_class = aligned_class(align, size);
@@ -177,13 +193,19 @@ size_t usable_size(const void* p) {
 }
 
 void release_sized(void* p, size_t size) {
-  if (is_checked()) return checked::release_sized("free_sized", p, 0, size);
+  if (sees_every_call()) {
+    if (is_checked()) return checked::release_sized("free_sized", p, 0, size);
+    if (served::owns(p)) return served::release_sized("free_sized", p, 0, size);
+  }
   check_claim("free_sized", p, find_block("free_sized", p).room, size, 0);
   release(p);
 }
 
 void release_aligned_sized(void* p, size_t align, size_t size) {
-  if (is_checked()) return checked::release_sized("free_aligned_sized", p, align, size);
+  if (sees_every_call()) {
+    if (is_checked()) return checked::release_sized("free_aligned_sized", p, align, size);
+    if (served::owns(p)) return served::release_sized("free_aligned_sized", p, align, size);
+  }
   check_claim("free_aligned_sized", p, find_block("free_aligned_sized", p).room, size, align);
   release(p);
 }

@@ -7,6 +7,7 @@
 #include "heap/background.h"
 #include "heap/checked.h"
 #include "heap/refill.h"
+#include "heap/served.h"
 #include "os/os.h"
 #include "pages/metadata.h"
 #include "shard/shard.h"
@@ -111,22 +112,30 @@ void initialise() {
     if (started) return;
     options::init(os::is_privileged());
     pthread_key_create(&exit_key, detach);
-    if (!options::values.checked) set_relaxed(fast_limit, kDirectSize);
+    const bool served = options::values.space_initial != 0;
+    if (served) served::start();
+    if (!served && !options::values.checked) set_relaxed(fast_limit, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
+  if (options::values.fork && options::values.space_initial != 0) served::handle_forks();
   if (options::values.fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 bool read_is_checked() {
   initialise();
-  return options::values.checked;
+  return options::values.checked && options::values.space_initial == 0;
+}
+
+bool read_is_served() {
+  initialise();
+  return options::values.space_initial != 0;
 }
 
 Heap* attach() {
   Heap* heap = thread_heap;
   if (heap != &empty_heap && heap != &ended_heap) return heap;
-  if (is_checked()) return nullptr;
+  if (is_checked() || is_served()) return nullptr;
   heap = new_record();
   if (heap == nullptr) return nullptr;
   {

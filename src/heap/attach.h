@@ -10,10 +10,18 @@ namespace hummock::heap {
 // where no thread has one.
 Heap* attach();
 
-// True when the mode keeps every call on the slow path. Reads the options first if nobody did.
+// Modes that keep every call on the slow path: checked, and served (heap/served.h). Each reads the options
+// first if nobody did.
 bool read_is_checked();
+bool read_is_served();
+inline bool sees_every_call() {
+  return relaxed(fast_limit) == 0;
+}
 inline bool is_checked() {
-  return relaxed(fast_limit) == 0 && read_is_checked();
+  return sees_every_call() && read_is_checked();
+}
+inline bool is_served() {
+  return sees_every_call() && read_is_served();
 }
 
 // Reads the options and makes the thread-exit key, once.

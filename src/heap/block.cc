@@ -5,6 +5,7 @@
 #include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/refill.h"
+#include "heap/served.h"
 #include "os/os.h"
 
 namespace hummock::heap {
@@ -51,7 +52,7 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return header != nullptr && header->kind != Kind::free;
+  return (header != nullptr && header->kind != Kind::free) || served::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

@@ -6,6 +6,7 @@
 #include "heap/diagnose.h"
 #include "heap/large.h"
 #include "heap/refill.h"
+#include "heap/served.h"
 #include "heap/user.h"
 #include "shard/shard.h"
 
@@ -55,7 +56,10 @@ namespace {
 
 __attribute__((noinline)) void release_other(void* p) {
   if (p == nullptr) return;
-  if (is_checked()) return checked::release("free", p);
+  if (sees_every_call()) {
+    if (is_checked()) return checked::release("free", p);
+    if (served::owns(p)) return served::release(p);
+  }
   SlabHeader* header = pages::find_header(p);
   if (header == nullptr) bad_pointer("free", p);
   if (header->kind == Kind::interior) header -= header->back;

@@ -1,11 +1,13 @@
 // The command line tool.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstring>
 
 #include "bench.h"
 #include "hummock/hummock.h"
 #include "program.h"
 #include "run.h"
+#include "spaces.h"
 
 namespace {
 
@@ -40,12 +42,40 @@ int dispatch(int count, char** arguments) {
   run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
   run_command->add_option("--conf", options.conf, "options as key:value,key:value");
   run_command->add_option("--lib", options.library, "the library to preload");
+  const CLI::Validator size(
+      [](const std::string& text) {
+        const size_t digits = text.find_first_not_of("0123456789");
+        const bool good = !text.empty() && digits != 0 &&
+                          (digits == std::string::npos ||
+                           (digits + 1 == text.size() && std::strchr("KMGTkmgt", text.back()) != nullptr));
+        return good ? "" : "a size is a number, with K, M, G or T behind it or not";
+      },
+      "SIZE");
+  auto* initial = run_command->add_option("--initial", options.space_initial,
+                                          "serve malloc from a deterministic space of this size alone");
+  initial->check(size);
+  const auto of_space = [&](CLI::Option* option) { option->needs(initial); };
+  of_space(run_command->add_option("--expand", options.space_expand, "bytes by which it expands; 0: never")
+               ->check(size));
+  of_space(run_command->add_option("--reserve", options.space_reserve, "when it gets its memory")
+               ->check(CLI::IsMember({"start", "firstalloc"})));
+  of_space(run_command->add_flag("--lock", options.space_lock, "keep it in memory"));
+  of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "in huge pages"));
+  of_space(run_command->add_flag("--zero", options.space_zero, "malloc hands out zeros"));
   run_command->add_option("command", options.command, "the program and its arguments, after --")->required();
   run_command->prefix_command(false)->positionals_at_end();
 
   std::string name;
   CLI::App* check_command = app.add_subcommand("check", "say whether a program can run on Hummock");
   check_command->add_option("program", name, "its name or path")->required();
+  SpacesOptions watched;
+  CLI::App* spaces_command = app.add_subcommand("spaces", "list the deterministic spaces of a process");
+  spaces_command->add_option("pid", watched.pid, "its number")->required()->check(CLI::PositiveNumber);
+  spaces_command->add_flag("--json", watched.json, "as JSON");
+  spaces_command->add_flag("--map", watched.map, "draw how full each part is");
+  spaces_command->add_option("--sort", watched.sort, "by this column")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSpaceColumns), std::end(kSpaceColumns))));
+  spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
   BenchCommand bench_command(app);
@@ -55,6 +85,7 @@ int dispatch(int count, char** arguments) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
+  if (*spaces_command) return spaces(watched);
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }

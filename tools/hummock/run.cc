@@ -39,6 +39,12 @@ void set_environment(const RunOptions& options, const std::string& library) {
   if (options.stats) set("HUMMOCK_STATS", "exit");
   if (!options.decay_ms.empty()) set("HUMMOCK_DECAY_MS", options.decay_ms);
   if (!options.conf.empty()) set("HUMMOCK_CONF", options.conf);
+  if (!options.space_initial.empty()) set("HUMMOCK_SPACE_INITIAL", options.space_initial);
+  if (!options.space_expand.empty()) set("HUMMOCK_SPACE_EXPAND", options.space_expand);
+  if (!options.space_reserve.empty()) set("HUMMOCK_SPACE_RESERVE", options.space_reserve);
+  if (options.space_lock) set("HUMMOCK_SPACE_LOCK", "on");
+  if (options.space_huge_pages) set("HUMMOCK_SPACE_HUGE_PAGES", "require");
+  if (options.space_zero) set("HUMMOCK_SPACE_ZERO", "on");
 }
 
 // The library writes one byte to this pipe when it starts: '1' when the process's malloc is its own.
@@ -118,6 +124,8 @@ int run(const RunOptions& options) {
   } while (got < 0 && errno == EINTR);
   close(ends[0]);
   const int status = wait_for_child();
+  // The library itself says why a space is not to be had, and ends the program so.
+  if (got != 1 && !options.space_initial.empty() && status == kCannotOverride) return status;
   if (got != 1) {
     say(name, "Hummock was not loaded into the program");
   } else if (answer != '1') {

@@ -12,6 +12,12 @@ struct RunOptions {
   bool stats = false;
   std::string decay_ms;
   std::string conf;
+  std::string space_initial;  // empty: no space; else the other space_… say what kind
+  std::string space_expand;
+  std::string space_reserve;
+  bool space_lock = false;
+  bool space_huge_pages = false;
+  bool space_zero = false;
   std::string library;
   std::vector<std::string> command;
 };

@@ -1,0 +1,106 @@
+#include "heap/served.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/message.h"
+#include "base/options.h"
+#include "space/space.h"
+
+namespace hummock::heap::served {
+namespace {
+
+using base::Line;
+
+constexpr size_t kMostExpanded = size_t{64} << 30;
+constexpr int kCannotStart = 125;  // as `hummock run` ends when it cannot run a program
+
+hummock_space_options_t wanted() {
+  const options::Values& values = options::values;
+  hummock_space_options_t o = {};
+  o.size = sizeof(o);
+  o.name = "external";
+  o.initial = values.space_initial;
+  o.expand = values.space_expand;
+  o.reserve = values.space_reserve;
+  o.populate = values.space_populate ? HUMMOCK_SPACE_TRY : HUMMOCK_SPACE_OFF;
+  o.lock = values.space_lock ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
+  o.huge_pages = values.space_huge_pages;
+  o.zero = values.space_zero;
+  o.threads = HUMMOCK_SPACE_INHERIT;
+  return o;
+}
+
+// Address space is all that a high maximum costs; where that is limited, it is less.
+bool make(hummock_space_options_t* o) {
+  if (o->expand == 0) return space::make_external(*o);
+  for (size_t most = kMostExpanded; most > o->initial; most /= 2) {
+    o->maximum = most;
+    if (space::make_external(*o)) return true;
+  }
+  o->maximum = o->initial;
+  return space::make_external(*o);
+}
+
+}  // namespace
+
+void start() {
+  const int saved = errno;
+  if (options::values.checked) base::say(Line() << "checked:on does not go with space_initial; it is off");
+  hummock_space_options_t o = wanted();
+  if (!make(&o)) {
+    Line line;
+    line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(strerrordesc_np(errno));
+    if (o.lock != HUMMOCK_SPACE_OFF) line << "; it was to be locked (see ulimit -l)";
+    if (o.huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
+    base::say(line);
+    _exit(kCannotStart);
+  }
+  errno = saved;
+}
+
+void handle_forks() {
+  space::handle_forks();
+}
+
+void* allocate(size_t align, size_t size, bool zero) {
+  space::Space* space = space::external();
+  if (space == nullptr) {  // being made by this very call
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return space::allocate(space, size, align < space::kGranule ? space::kGranule : align, zero || space->zero);
+}
+
+bool owns(const void* p) {
+  const space::Space* space = space::external();
+  return space != nullptr && space::contains(space, p);
+}
+
+void* reallocate(void* p, size_t size, bool zero) {
+  space::Space* space = space::external();
+  const size_t room = space::usable_size(space, p);
+  void* moved = space::reallocate(space, p, size);
+  if (moved != nullptr && zero) space::zero_room(space, moved, size < room ? size : room);
+  return moved;
+}
+
+size_t usable_size(const void* p) {
+  return space::usable_size(space::external(), p);
+}
+
+void release(void* p) {
+  space::release(space::external(), p);
+}
+
+void release_sized(const char* call, void* p, size_t align, size_t size) {
+  const size_t room = usable_size(p);
+  if (size > room || (align != 0 && reinterpret_cast<uintptr_t>(p) % align != 0)) {
+    base::die(Line() << call << "(" << static_cast<const void*>(p) << "): the block has room for " << room
+                     << " bytes, it cannot have been asked with size " << size << " and alignment " << align);
+  }
+  release(p);
+}
+
+}  // namespace hummock::heap::served

@@ -1,0 +1,152 @@
+// All spaces of the process: for the monitor and for fork. The handles stand in the internal space.
+#include <string.h>
+
+#include "os/lock.h"
+#include "space/space.h"
+
+namespace hummock::space {
+namespace {
+
+constexpr size_t kInternalStep = 64 << 10;
+constexpr size_t kInternalMost = 64 << 20;
+
+os::Lock registry_lock;
+Space internal_handle;  // guarded by registry_lock until made
+bool internal_made;     // guarded by registry_lock
+Space external_handle;
+bool external_made;    // atomic: release after the handle is made
+Space* first;          // guarded by registry_lock
+bool fork_is_handled;  // guarded by registry_lock
+
+void set_first(Space* space) {
+  first = space;
+  // The monitor reads it from outside.
+  __atomic_store_n(&internal_handle.control->root, reinterpret_cast<uintptr_t>(space), __ATOMIC_RELAXED);
+}
+
+void drop_entry(Space* space) {
+  Space* next = space->next;
+  if (next != nullptr) next->prev = space->prev;
+  if (space->prev != nullptr) {
+    space->prev->next = next;
+  } else {
+    set_first(next);
+  }
+}
+
+// The spaces whose locks a fork must find free.
+template <class Visit>
+void for_each_locked(Visit visit) {
+  for (Space* space = first; space != nullptr; space = space->next) {
+    // Another process's hold on a shared space is none of ours, and an owner's is no lock.
+    if (space->threads != Threads::owner && space->descriptor < 0) visit(space);
+  }
+}
+
+void before_fork() {
+  registry_lock.lock_for_fork();
+  for_each_locked([](Space* space) { enter(space); });
+  if (internal_made) enter(&internal_handle);
+}
+
+void after_fork_in_parent() {
+  if (internal_made) leave(&internal_handle);
+  for_each_locked(leave);
+  registry_lock.unlock_after_fork();
+}
+
+void begin_anew(Space* space) {
+  if (space->threads == Threads::inherit) {
+    make_mutex(space->control);  // the child's thread has another number, which the mutex does not know
+  } else {
+    space->control->next_ticket = ++space->control->serving;  // who waited is not in the child
+  }
+}
+
+void after_fork_in_child() {
+  for (Space* space = first; space != nullptr;) {
+    Space* next = space->next;
+    if (space->out_of_forks) drop_entry(space);
+    space = next;
+  }
+  for_each_locked(begin_anew);
+  if (internal_made) begin_anew(&internal_handle);
+  registry_lock.unlock_in_child();
+}
+
+// The internal space needs a handle itself, so it is made apart.
+bool make_internal() {
+  hummock_space_options_t options = {};
+  options.size = sizeof(options);
+  options.name = "internal";
+  options.initial = kInternalStep;
+  options.expand = kInternalStep;
+  options.maximum = kInternalMost;
+  options.threads = HUMMOCK_SPACE_SPIN;
+  if (!make(&internal_handle, options)) return false;
+  internal_handle.control->internal = 1;
+  internal_made = true;
+  return true;
+}
+
+}  // namespace
+
+Space* external() {
+  return __atomic_load_n(&external_made, __ATOMIC_ACQUIRE) ? &external_handle : nullptr;
+}
+
+bool make_external(const hummock_space_options_t& options) {
+  {
+    os::LockGuard guard(registry_lock);
+    if (!internal_made && !make_internal()) return false;
+  }
+  if (!make(&external_handle, options)) return false;
+  add_handle(&external_handle);
+  __atomic_store_n(&external_made, true, __ATOMIC_RELEASE);
+  return true;
+}
+
+void handle_forks() {
+  {
+    os::LockGuard guard(registry_lock);
+    if (fork_is_handled) return;
+    fork_is_handled = true;
+  }
+  // Outside the lock: registering may allocate.
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+Space* internal() {
+  os::LockGuard guard(registry_lock);
+  return internal_made ? &internal_handle : nullptr;
+}
+
+Space* new_handle() {
+  void* place = nullptr;
+  {
+    os::LockGuard guard(registry_lock);
+    if (!internal_made && !make_internal()) return nullptr;
+    place = allocate(&internal_handle, sizeof(Space), alignof(Space), false);
+  }
+  handle_forks();
+  return place == nullptr ? nullptr : static_cast<Space*>(memset(place, 0, sizeof(Space)));
+}
+
+void add_handle(Space* space) {
+  os::LockGuard guard(registry_lock);
+  space->next = first;
+  if (first != nullptr) first->prev = space;
+  set_first(space);
+}
+
+void drop_handle(Space* space) {
+  os::LockGuard guard(registry_lock);
+  drop_entry(space);
+}
+
+void forget_handle(Space* space) {
+  os::LockGuard guard(registry_lock);
+  release(&internal_handle, space);
+}
+
+}  // namespace hummock::space

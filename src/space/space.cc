@@ -1,0 +1,296 @@
+// malloc and its kin in a space.
+#include "space/space.h"
+
+#include <string.h>
+
+#include "base/message.h"
+#include "space/cache.h"
+#include "space/dense.h"
+#include "space/slots.h"
+
+namespace hummock::space {
+namespace {
+
+using base::Line;
+
+constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;  // no space has such a block
+constexpr unsigned kDrainWhenShort = 16;
+
+uint64_t size_for(size_t request) {
+  return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
+}
+
+uint64_t take_any(Space* space, uint64_t size, size_t align) {
+  Engine* engine = space->engine;
+  return align <= kGranule ? take(engine, size) : take_aligned(engine, size, align);
+}
+
+// Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
+uint64_t take_more(Space* space, uint64_t size, size_t align) {
+  Control* control = space->control;
+  if (space->threads == Threads::owner && has_remote(control)) {
+    drain(space, kDrainWhenShort);
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
+  if (size >= kMostSpace || align >= kMostSpace) return 0;
+  if (control->pending != 0) {
+    if (!grow(space, control->pending - control->bytes)) return 0;
+    control->pending = 0;
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
+  if (control->expand == 0) return 0;
+  // A slot may be nearly twice as large as its block.
+  const uint64_t least = (size + align + kLeastBlock) * (space->engine->policy == Policy::proven ? 2 : 1);
+  const uint64_t bytes = least > control->expand ? least : control->expand;
+  const uint64_t left = control->maximum - control->bytes;
+  return grow(space, bytes < left ? bytes : left) ? take_any(space, size, align) : 0;
+}
+
+// The pool has refused.
+__attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_t align) {
+  const int saved = errno;
+  if (!enter(space)) return nullptr;
+  const uint64_t at = take_more(space, size, align);
+  Engine* engine = space->engine;
+  if (at == 0) {
+    ++engine->failures;
+    if (size > engine->largest_refused) engine->largest_refused = size;
+  }
+  leave(space);
+  errno = at == 0 ? ENOMEM : saved;
+  return at == 0 ? nullptr : payload(engine, at);
+}
+
+}  // namespace
+
+[[noreturn]] __attribute__((noinline)) void bad_block(const Space* space, const char* call, const void* p) {
+  const Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  Line line;
+  line << "hummock_space_" << call << "(" << p << "): ";
+  if (at < engine->first || at >= engine->end) {
+    line << "not in the space";
+  } else if (at % kGranule != engine->first % kGranule) {
+    line << "not aligned as a block of the space is";
+  } else if (!is_sealed(header(engine, at), at)) {
+    line << "no block begins there, or what stands before it was overwritten,";
+  } else {
+    line << "double free: the block is free already";
+  }
+  line << " (space ";
+  if (space->control->name[0] != '\0') line << "\"" << space->control->name << "\" ";
+  base::die(line << "at " << static_cast<const void*>(space->control) << ")");
+}
+
+namespace {
+
+// What others freed stands in a chain until the owner takes it: its payload says so, since only the
+// owner may change its header.
+uint64_t remote_mark(uint64_t at) {
+  return ~(at * 0xD1342543DE82EF95u);
+}
+constexpr uint64_t kNotYet = 1;  // the link is being written
+
+void release_remote(Space* space, void* p) {
+  Engine* engine = space->engine;
+  const uint64_t at = live_block(space, "free", p);
+  if (word(engine, at + kHeader) == remote_mark(at)) bad_block(space, "free", p);
+  word(engine, at + kHeader) = remote_mark(at);
+  uint64_t* link = &word(engine, at);
+  __atomic_store_n(link, kNotYet, __ATOMIC_RELAXED);
+  // Release: the owner's acquire in drain() sees the block's last use and kNotYet. Acquire is not needed:
+  // what was there before is only linked to.
+  const uint64_t before = __atomic_exchange_n(&space->control->remote, at, __ATOMIC_RELEASE);
+  __atomic_store_n(link, before, __ATOMIC_RELEASE);  // pairs with the acquire load in drain()
+}
+
+}  // namespace
+
+__attribute__((noinline)) void drain(Space* space, unsigned most) {
+  Control* control = space->control;
+  Engine* engine = space->engine;
+  uint64_t at = control->taken;
+  for (unsigned i = 0; i < most; ++i) {
+    if (at == 0) at = __atomic_exchange_n(&control->remote, 0, __ATOMIC_ACQUIRE);
+    if (at == 0) break;
+    const uint64_t next = __atomic_load_n(&word(engine, at), __ATOMIC_ACQUIRE);
+    if (next == kNotYet) break;
+    word(engine, at + kHeader) = 0;  // the mark must not be found in a later block
+    give(engine, at);
+    at = next;
+  }
+  control->taken = at;
+}
+
+void zero_room(const Space* space, void* p, size_t from) {
+  const size_t room = usable_size(space, p);
+  if (room > from) memset(static_cast<char*>(p) + from, 0, room - from);
+}
+
+namespace {
+
+// malloc and free of each kind of space, with nothing in them that its modes do not need. What is rare is
+// left by a tail call.
+template <Threads kThreads, Policy kPolicy>
+__attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
+  Engine* engine = space->engine;
+  const uint64_t size = block_size(request);
+  if (__builtin_expect(request < engine->end, true)) {
+    note_request(engine, size);
+    if constexpr (kPolicy == Policy::dense) {
+      const uint64_t list = find(engine, size);
+      if (__builtin_expect(list != kNoList, true)) {
+        const uint64_t at = take_from(engine, list, size);
+        leave_as<kThreads>(space);
+        return payload(engine, at);
+      }
+    } else if (const uint64_t at = take_slot(engine, size)) {
+      leave_as<kThreads>(space);
+      return payload(engine, at);
+    }
+  }
+  leave_as<kThreads>(space);
+  return allocate_more(space, size_for(request), kGranule);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((noinline)) void* malloc_late(Space* space, size_t request) {
+  return enter_as<kThreads>(space) ? malloc_inside<kThreads, kPolicy>(space, request) : nullptr;
+}
+
+template <Threads kThreads, Policy kPolicy>
+void* malloc_in(Space* space, size_t request) {
+  if (__builtin_expect(!enter_at_once<kThreads>(space), false)) {
+    return malloc_late<kThreads, kPolicy>(space, request);
+  }
+  return malloc_inside<kThreads, kPolicy>(space, request);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((always_inline)) inline void free_inside(Space* space, void* p) {
+  uint64_t value;
+  const uint64_t at = find_block<kPolicy == Policy::proven>(space, "free", p, &value);
+  kPolicy == Policy::dense ? give_dense(space->engine, at, value) : give_slot(space->engine, at);
+  leave_as<kThreads>(space);
+}
+
+template <Threads kThreads, Policy kPolicy>
+__attribute__((noinline)) void free_late(Space* space, void* p) {
+  if (p == nullptr) return;
+  if (kThreads == Threads::owner && !is_owner(space)) return release_remote(space, p);
+  if (enter_as<kThreads>(space)) free_inside<kThreads, kPolicy>(space, p);
+}
+
+template <Threads kThreads, Policy kPolicy>
+void free_in(Space* space, void* p) {
+  // What others freed can wait for the owner's next malloc.
+  const bool inside = kThreads == Threads::owner ? is_owner(space) : enter_at_once<kThreads>(space);
+  if (__builtin_expect(!inside, false)) return free_late<kThreads, kPolicy>(space, p);
+  if (__builtin_expect(offset_of(space->engine, p) >= space->engine->end, false)) {  // null, most often
+    leave_as<kThreads>(space);
+    return free_late<kThreads, kPolicy>(space, p);
+  }
+  free_inside<kThreads, kPolicy>(space, p);
+}
+
+void free_cached(Space* space, void* p) {
+  if (p == nullptr) return;
+  const uint64_t at = live_block(space, "free", p);
+  if (!release_cached(space, at)) release_to_pool(space, at);
+}
+
+void* malloc_cached(Space* space, size_t request) {
+  return request <= space->cache_largest ? allocate_cached(space, request)
+                                         : allocate_from_pool(space, request, kGranule);
+}
+
+template <Threads kThreads>
+void set_calls_of(Space* space) {
+  const bool dense = space->engine->policy == Policy::dense;
+  space->malloc = dense ? malloc_in<kThreads, Policy::dense> : malloc_in<kThreads, Policy::proven>;
+  space->free = dense ? free_in<kThreads, Policy::dense> : free_in<kThreads, Policy::proven>;
+}
+
+}  // namespace
+
+void set_calls(Space* space) {
+  if (space->threads == Threads::owner) set_calls_of<Threads::owner>(space);
+  if (space->threads == Threads::spin) set_calls_of<Threads::spin>(space);
+  if (space->threads == Threads::inherit) set_calls_of<Threads::inherit>(space);
+  if (space->cache_blocks == 0) return;
+  space->malloc = malloc_cached;
+  space->free = free_cached;
+}
+
+void* allocate_zeroed(Space* space, size_t request) {
+  void* p = space->malloc(space, request);
+  if (p != nullptr) zero_room(space, p, 0);
+  return p;
+}
+
+void* allocate(Space* space, size_t request, size_t align, bool zero) {
+  void* p = align <= kGranule ? space->malloc(space, request) : allocate_from_pool(space, request, align);
+  if (zero && p != nullptr) zero_room(space, p, 0);
+  return p;
+}
+
+void* allocate_from_pool(Space* space, size_t request, size_t align) {
+  const uint64_t size = size_for(request);
+  if (!enter(space)) return nullptr;
+  const uint64_t at = take_any(space, size, align);
+  leave(space);
+  return at == 0 ? allocate_more(space, size, align) : payload(space->engine, at);
+}
+
+void release_to_pool(Space* space, uint64_t at) {
+  if (!enter(space)) return;
+  if (space->cache_blocks != 0) forget_cached(space, at);
+  give(space->engine, at);
+  leave(space);
+}
+
+void release(Space* space, void* p) {
+  space->free(space, p);
+}
+
+size_t usable_size(const Space* space, const void* p) {
+  const uint64_t at = live_block(space, "usable_size", p);
+  return size_in(header(space->engine, at)) - kHeader - (offset_of(space->engine, p) - at);
+}
+
+void* reallocate(Space* space, void* p, size_t request) {
+  Engine* engine = space->engine;
+  const uint64_t at = live_block(space, "realloc", p);
+  const uint64_t before = offset_of(engine, p) - at;
+  const size_t room = size_in(header(engine, at)) - kHeader - before;
+  const size_t align = alignment_of(alignment_code(header(engine, at)));
+  if (request < kMostSpace) {
+    if (!enter(space)) return nullptr;
+    const bool is_cached = space->cache_blocks != 0;
+    if (is_cached) forget_cached(space, at);
+    const bool in_place = resize(engine, at, block_size(request + before));
+    leave(space);
+    if (in_place) {
+      if (space->zero) zero_room(space, p, request < room ? request : room);
+      return p;
+    }
+  }
+  void* fresh = allocate(space, request, align, space->zero);
+  if (fresh == nullptr) return nullptr;
+  memcpy(fresh, p, room < request ? room : request);
+  release(space, p);
+  return fresh;
+}
+
+bool contains(const Space* space, const void* p) {
+  const uint64_t at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(space->engine);
+  return at - space->engine->first < figure(space->engine->end) - space->engine->first;
+}
+
+int own(Space* space) {
+  if (space->threads != Threads::owner) return EINVAL;
+  __atomic_store_n(&space->owner, this_thread(), __ATOMIC_RELAXED);
+  return 0;
+}
+
+}  // namespace hummock::space

@@ -1,0 +1,248 @@
+// A space: its memory's head (Control), this process's handle to it (Space), and who may enter.
+#ifndef HUMMOCK_SPACE_SPACE_H
+#define HUMMOCK_SPACE_SPACE_H
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "hummock/hummock.h"
+#include "space/engine.h"
+
+namespace hummock::space {
+
+enum class Threads : uint32_t {
+  owner = HUMMOCK_SPACE_OWNER,
+  spin = HUMMOCK_SPACE_SPIN,
+  inherit = HUMMOCK_SPACE_INHERIT
+};
+
+inline constexpr uint64_t kMagic = 0x4543415053'4d5548;  // "HUMSPACE"
+inline constexpr uint32_t kVersion = 1;
+inline constexpr unsigned kMostCaches = 64;
+inline constexpr size_t kNameRoom = 32;
+inline constexpr uint64_t kMostSpace = kMostBytes;
+
+// At the beginning of the space's memory; the engine stands behind it. In shared memory, so no pointers
+// but those that only their own process follows. "guarded": written by who has entered.
+struct Control {
+  uint64_t magic;  // written last at creation: pairs with the acquire of who attaches
+  uint32_t version;
+  uint32_t control_size;
+  Threads threads;
+  uint32_t shared;
+  uint32_t zero;
+  uint32_t internal;  // the process's internal space: where the monitor begins
+  uint32_t achieved;
+  uint32_t broken;  // a dead process left headers that cannot be walked
+  uint64_t initial;
+  uint64_t maximum;
+  uint64_t expand;
+  uint64_t bytes;       // all of the space, this struct included; guarded
+  uint64_t pending;     // `initial` until the first allocation, when memory is taken only then; guarded
+  uint64_t expansions;  // guarded
+  uint64_t recoveries;  // guarded
+  uint64_t root;        // for the program; of the internal space: the first handle of the registry
+  uint64_t cached;      // bytes of blocks that caches have taken from the pool; guarded
+  uint64_t own;         // bytes of the space's own records among the blocks; guarded
+  char name[kNameRoom];
+  uint64_t caches[kMostCaches];  // offsets of caches, or 0; guarded
+
+  alignas(64) uint32_t next_ticket;  // spin: FIFO. Atomic
+  uint32_t serving;                  // pairs: release by who leaves, acquire by who enters
+  uint64_t taken;                    // owner: remote frees not yet given back; the owner's
+  pthread_mutex_t mutex;             // inherit
+  alignas(64) uint64_t remote;       // owner: blocks freed by others, the last first. Atomic
+};
+
+struct Cache;
+
+// This process's handle. Fixed after creation, but for what is named otherwise.
+struct Space {
+  void* (*malloc)(Space* space, size_t request);  // as the space's modes need: see set_calls()
+  void (*free)(Space* space, void* p);
+  Engine* engine;   // stands behind the control
+  uintptr_t owner;  // owner mode: the thread's pointer. Atomic
+  Control* control;
+  Threads threads;
+  bool zero;
+  bool callers_memory;
+  bool huge_mapping;  // of the system's reserved huge pages: all of `maximum` is mapped
+  bool out_of_forks;  // it has NO_FORK
+  bool creator;       // of a shared space: takes its name away
+  uint32_t populate, lock, huge_pages, no_fork;
+  uint32_t cache_blocks;  // 0: no caches
+  uint32_t cache_shift;
+  uint64_t cache_largest;
+  pthread_key_t cache_key;
+  int descriptor;   // shared, else -1
+  size_t unit;      // its extent is a multiple of this
+  uint64_t mapped;  // bytes of the mapping
+  Space* next;      // registry; guarded by its lock
+  Space* prev;
+  char shared_name[256];
+};
+
+inline Space* of(hummock_space_t* handle) {
+  return reinterpret_cast<Space*>(handle);
+}
+inline const Space* of(const hummock_space_t* handle) {
+  return reinterpret_cast<const Space*>(handle);
+}
+
+inline Control* control_of(Engine* engine) {
+  return reinterpret_cast<Control*>(engine) - 1;
+}
+
+// ---- Entering -----------------------------------------------------------------------------------
+
+inline uintptr_t this_thread() {
+  return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+}
+inline bool is_owner(const Space* space) {
+  return __atomic_load_n(&space->owner, __ATOMIC_RELAXED) == this_thread();
+}
+
+// Blocks that others freed, at most so many an owner's call takes back.
+inline constexpr unsigned kDrain = 2;
+void drain(Space* space, unsigned most);
+inline bool has_remote(const Control* control) {
+  return (control->taken | __atomic_load_n(&control->remote, __ATOMIC_RELAXED)) != 0;
+}
+
+void wait_turn(Control* control, uint32_t ticket);
+bool enter_mutex(Space* space);
+bool refuse_other_thread();
+
+template <Threads kThreads>
+inline bool enter_as(Space* space) {
+  Control* control = space->control;
+  if constexpr (kThreads == Threads::owner) {
+    if (__builtin_expect(!is_owner(space), false)) return refuse_other_thread();
+    if (__builtin_expect(has_remote(control), false)) drain(space, kDrain);
+    return true;
+  } else if constexpr (kThreads == Threads::inherit) {
+    return enter_mutex(space);
+  } else {
+    const uint32_t ticket = __atomic_fetch_add(&control->next_ticket, 1, __ATOMIC_RELAXED);
+    // acquire: pairs with the release in leave_as().
+    if (__atomic_load_n(&control->serving, __ATOMIC_ACQUIRE) != ticket) wait_turn(control, ticket);
+    return true;
+  }
+}
+
+// As enter_as() where nothing stands in the way; false: nothing was done. No call is made from here, so
+// that malloc and free need not save registers.
+template <Threads kThreads>
+inline bool enter_at_once(Space* space) {
+  Control* control = control_of(space->engine);  // one load less than by the handle
+  if constexpr (kThreads == Threads::owner) {
+    return is_owner(space) && !has_remote(control);
+  } else if constexpr (kThreads == Threads::spin) {
+    // acquire, twice: pairs with the release in leave_as(), by whoever was served last.
+    uint32_t ticket = __atomic_load_n(&control->serving, __ATOMIC_ACQUIRE);
+    return __atomic_compare_exchange_n(&control->next_ticket, &ticket, ticket + 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+  } else {
+    return false;
+  }
+}
+
+template <Threads kThreads>
+inline void leave_as(Space* space) {
+  Control* control = space->control;
+  if constexpr (kThreads == Threads::spin) {
+    __atomic_store_n(&control->serving, control->serving + 1, __ATOMIC_RELEASE);
+  } else if constexpr (kThreads == Threads::inherit) {
+    pthread_mutex_unlock(&control->mutex);
+  }
+}
+
+inline bool enter(Space* space) {
+  if (space->threads == Threads::owner) return enter_as<Threads::owner>(space);
+  return space->threads == Threads::spin ? enter_as<Threads::spin>(space) : enter_as<Threads::inherit>(space);
+}
+inline void leave(Space* space) {
+  if (space->threads == Threads::spin) leave_as<Threads::spin>(space);
+  if (space->threads == Threads::inherit) leave_as<Threads::inherit>(space);
+}
+
+// ---- Calls; semantics in hummock/space.h --------------------------------------------------------
+
+Space* create(const hummock_space_options_t& options, uint32_t* achieved);
+void destroy(Space* space);
+void* allocate(Space* space, size_t request, size_t align, bool zero);
+void* allocate_zeroed(Space* space, size_t request);
+void* reallocate(Space* space, void* p, size_t request);
+void release(Space* space, void* p);
+size_t usable_size(const Space* space, const void* p);
+bool contains(const Space* space, const void* p);
+int expand(Space* space, size_t bytes);
+size_t shrink(Space* space, size_t bytes);
+size_t trim(Space* space);
+int own(Space* space);
+int stats(Space* space, hummock_space_stats_t* out);
+int visit(Space* space, int (*visit)(void*, void*, size_t, int), void* context);
+Space* attach(int descriptor);
+Space* open(const char* name);
+Space* internal();
+
+// The space that serves the process's malloc, or null. Calls no malloc; handle_forks(), which may, is to
+// be called after it.
+bool make_external(const hummock_space_options_t& options);
+Space* external();
+void handle_forks();
+
+// ---- Among the files of this folder --------------------------------------------------------------
+
+// The space becomes `bytes` longer, rounded up to its unit; entered. False with errno.
+bool grow(Space* space, uint64_t bytes);
+
+// Chooses the handle's malloc and free.
+void set_calls(Space* space);
+[[noreturn]] void bad_block(const Space* space, const char* call, const void* p);
+
+// The live block whose payload is p, or a line that names `call` and says what p is, abort. Only blocks of
+// a proven space may be payloads inside a slot.
+template <bool kInside>
+inline uint64_t find_block(const Space* space, const char* call, const void* p, uint64_t* found) {
+  constexpr uint64_t kWrong = ~uint64_t{0} << kSealShift | kFree | kMoved;
+  const Engine* engine = space->engine;
+  uint64_t at = offset_of(engine, p);
+  if (__builtin_expect(at >= engine->end, false)) bad_block(space, call, p);
+  // Of a misaligned `at` the lowest bits are above the seal's: it cannot fit.
+  *found = header(engine, at);
+  uint64_t value = *found ^ seal(at);
+  if (__builtin_expect((value & kWrong) == 0, true)) return at;
+  if (!kInside || (value & kWrong) != kMoved) bad_block(space, call, p);
+  at -= size_in(value);
+  *found = header(engine, at);
+  value = *found ^ seal(at);
+  if ((value & kWrong) != 0) bad_block(space, call, p);
+  return at;
+}
+inline uint64_t live_block(const Space* space, const char* call, const void* p) {
+  uint64_t value;
+  return find_block<true>(space, call, p, &value);
+}
+
+// Past any cache.
+void* allocate_from_pool(Space* space, size_t request, size_t align);
+void release_to_pool(Space* space, uint64_t at);
+// All of the block's room but its first `from` bytes.
+void zero_room(const Space* space, void* p, size_t from);
+
+// A robust or plain mutex as the space needs; an error number.
+int make_mutex(Control* control);
+
+// The record of all handles; new_handle() gives a zeroed place for one.
+Space* new_handle();
+void add_handle(Space* space);
+void drop_handle(Space* space);
+void forget_handle(Space* space);  // its place is free again
+
+// Makes the space of a handle that is all zero. False with errno, which tells why.
+bool make(Space* space, const hummock_space_options_t& options);
+
+}  // namespace hummock::space
+
+#endif  // HUMMOCK_SPACE_SPACE_H

@@ -1,0 +1,91 @@
+// Figures and the walk for people.
+#include <string.h>
+
+#include "space/cache.h"
+
+namespace hummock::space {
+namespace {
+
+void sum_caches(Space* space, hummock_space_stats_t* out) {
+  for (const uint64_t at : space->control->caches) {
+    if (at == 0) continue;
+    const Cache* cache = static_cast<const Cache*>(payload(space->engine, at));
+    out->cache_free += figure(cache->free_bytes);
+    out->cache_free_blocks += figure(cache->free_blocks);
+  }
+}
+
+void collect(Space* space, hummock_space_stats_t* out) {
+  const Control* control = space->control;
+  const Engine* engine = space->engine;
+  const uint64_t used = figure(engine->used);
+  const uint64_t cached = figure(control->cached);
+  const uint64_t own = figure(control->own);
+  sum_caches(space, out);
+  out->bytes = figure(control->bytes);
+  out->overhead = sizeof(Control) + engine->first + own;
+  out->pool_free = figure(engine->end) - engine->first - used;
+  out->cache_used = cached - out->cache_free;
+  out->pool_used = used - own - cached;
+  out->used = out->pool_used + out->cache_used;
+  out->free = out->pool_free + out->cache_free;
+  out->peak = figure(engine->peak);
+  out->initial = control->initial;
+  out->maximum = control->maximum;
+  out->expand = control->expand;
+  out->largest_free = largest_free(engine);
+  out->free_ranges =
+      figure(engine->ranges) + (engine->policy == Policy::proven && engine->frontier != engine->end);
+  out->live_blocks = figure(engine->live);
+  out->allocations = figure(engine->allocations);
+  out->failures = figure(engine->failures);
+  out->largest_request = figure(engine->largest_request);
+  out->largest_refused = figure(engine->largest_refused);
+  out->expansions = figure(control->expansions);
+  out->recoveries = figure(control->recoveries);
+  out->achieved = control->achieved;
+  out->threads = static_cast<uint32_t>(control->threads);
+  out->policy = engine->policy == Policy::proven ? HUMMOCK_SPACE_PROVEN : HUMMOCK_SPACE_DENSE;
+  out->broken = control->broken;
+  memcpy(out->name, control->name, sizeof out->name);
+}
+
+struct Visitor {
+  Space* space;
+  int (*visit)(void*, void*, size_t, int);
+  void* context;
+};
+
+bool pass_on(void* context, uint64_t at, uint64_t value) {
+  const Visitor* visitor = static_cast<Visitor*>(context);
+  if (alignment_code(value) == kOwnRecord && (value & kFree) == 0) return true;
+  return visitor->visit(visitor->context, payload(visitor->space->engine, at), size_in(value) - kHeader,
+                        (value & kFree) == 0) != 0;
+}
+
+}  // namespace
+
+int stats(Space* space, hummock_space_stats_t* out) {
+  // A space whose dead user left it broken, or that another thread owns, is still told about.
+  const int saved = errno;
+  const bool entered = (space->threads != Threads::owner || is_owner(space)) && enter(space);
+  errno = saved;
+  collect(space, out);
+  if (entered) leave(space);
+  return 0;
+}
+
+int visit(Space* space, int (*visit)(void*, void*, size_t, int), void* context) {
+  const int saved = errno;
+  if (!enter(space)) {
+    const int error = errno;
+    errno = saved;
+    return error;
+  }
+  Visitor visitor = {space, visit, context};
+  const bool sound = walk(space->engine, pass_on, &visitor);
+  leave(space);
+  return sound ? 0 : EIO;
+}
+
+}  // namespace hummock::space

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Programs whose malloc is served from a space, and the monitor that looks at them.
+
+Usage: served.py TOOL LIBRARY
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+TOOL, LIBRARY = sys.argv[1:3]
+
+PYTHON_INSIDE = """
+    import ctypes, subprocess, threading
+    c = ctypes.CDLL(None)
+    c.hummock_space_of_process.restype = ctypes.c_void_p
+    c.hummock_space_contains.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    c.malloc.restype = ctypes.c_void_p
+    c.malloc.argtypes = [ctypes.c_size_t]
+    space = c.hummock_space_of_process(1)
+    assert space
+    for size in (1, 100, 5000, 70000, 20 << 20):
+        block = c.malloc(size)
+        assert c.hummock_space_contains(space, block) == 1, size
+        c.free(ctypes.c_void_p(block))
+    assert c.malloc(1 << 40) is None
+    try:
+        bytearray(1 << 30)
+        raise SystemExit("a gigabyte in half of one")
+    except MemoryError:
+        pass
+    out = []
+    threads = [threading.Thread(target=lambda: out.append([bytes(i) for i in range(2000)])) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    print(len(out), subprocess.check_output(["echo", "child"]).decode().strip())
+"""
+
+EXHAUST = """
+    #include <errno.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    int main(void) {
+      size_t bytes = 0;
+      void *first = malloc(1 << 20), *p;
+      while ((p = malloc(1 << 20)) != NULL) { memset(p, 1, 1 << 20); bytes += 1 << 20; }
+      int refused = errno == ENOMEM;
+      free(first);
+      p = malloc(1 << 20);  /* what was freed can be had again */
+      char* text = calloc(1, 100);
+      printf("%zu %d %d %d\\n", bytes >> 20, refused, p != NULL, text != NULL && text[99] == 0);
+      free(p);
+      p = aligned_alloc(4096, 8192);
+      p = realloc(p, 100);
+      free(realloc(p, 0) ? p : NULL);
+      return 0;
+    }
+"""
+
+
+def hummock(*arguments, **more):
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=120, check=False, **more)
+
+
+def compiled(folder, source):
+    program = os.path.join(folder, "program")
+    subprocess.run(["cc", "-fno-builtin", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+    return program
+
+
+class Served(unittest.TestCase):
+    def run_exhaust(self, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            done = hummock("run", *options, "--", compiled(folder, EXHAUST))
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+            return [int(word) for word in done.stdout.split()]
+
+    def test_python_runs_from_the_space_alone(self):
+        done = hummock("run", "--initial", "512M", "--expand", "0", "--", sys.executable, "-c",
+                       textwrap.dedent(PYTHON_INSIDE))
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("8 child\n", "", 0))
+
+    def test_exhausted_is_enomem(self):
+        for options in ([], ["--reserve", "firstalloc"], ["--zero"], ["--expand", "0"]):
+            with self.subTest(options):
+                mib, refused, again, zero = self.run_exhaust("--initial", "64M", *options)
+                self.assertTrue(56 <= mib < 64, mib)
+                self.assertEqual((refused, again, zero), (1, 1, 1))
+
+    def test_it_expands_when_it_may(self):
+        done = hummock("run", "--initial", "1M", "--expand", "1M", "--", sys.executable, "-c",
+                       "print(len(bytearray(100 << 20)) >> 20)")
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("100\n", "", 0))
+
+    def test_environment_alone(self):
+        done = subprocess.run([sys.executable, "-c", "print('ran')"], capture_output=True, text=True, check=False,
+                              env={"LD_PRELOAD": LIBRARY, "HUMMOCK_CONF": "space_initial:64M,space_populate:off"})
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("ran\n", "", 0))
+
+    def test_a_space_that_cannot_be_had(self):
+        done = hummock("run", "--initial", "400G", "--", "true",
+                       preexec_fn=lambda: __import__("resource").setrlimit(
+                           __import__("resource").RLIMIT_AS, (1 << 32, 1 << 32)))
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("no space of 400 GiB", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_bad_options(self):
+        for bad in (["--expand", "1M"], ["--initial", "3X"], ["--initial", "M"],
+                    ["--initial", "1M", "--reserve", "later"]):
+            with self.subTest(bad):
+                done = hummock("run", *bad, "--", "true")
+                self.assertNotIn(done.returncode, (0, 125))
+                self.assertNotEqual(done.stderr, "")
+
+    def test_misuse(self):
+        source = """#include <stdlib.h>
+            int main(void) { char* p = malloc(100); free(p); free(p); return 0; }"""
+        with tempfile.TemporaryDirectory() as folder:
+            done = hummock("run", "--initial", "8M", "--", compiled(folder, source))
+            self.assertEqual(done.returncode, 128 + 6)
+            self.assertIn("double free", done.stderr)
+
+    def test_first_class_heaps_keep_their_own_memory(self):
+        source = """#include <dlfcn.h>
+            #include <stdlib.h>
+            int main(void) {
+              void* (*create)(void) = (void* (*)(void))dlsym(0, "hummock_heap_create");
+              void* (*take)(void*, size_t) = (void* (*)(void*, size_t))dlsym(0, "hummock_heap_malloc");
+              void* heap = create();
+              char* p = take(heap, 100);
+              p[99] = 1;
+              p = realloc(p, 70000);
+              p[69999] = 1;
+              free(p);
+              return 0;
+            }"""
+        with tempfile.TemporaryDirectory() as folder:
+            done = hummock("run", "--initial", "8M", "--", compiled(folder, source))
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+
+
+class Monitor(unittest.TestCase):
+    def test_it_lists_and_draws(self):
+        source = """#include <stdio.h>
+            #include <stdlib.h>
+            int main(void) {
+              void* p[1000];
+              for (int i = 0; i < 1000; ++i) p[i] = malloc(10000);
+              for (int i = 0; i < 1000; i += 2) free(p[i]);
+              if (malloc(1 << 30) != NULL) return 1;
+              puts("ready");
+              fflush(stdout);
+              getchar();
+              return 0;
+            }"""
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, LD_PRELOAD=LIBRARY, HUMMOCK_SPACE_INITIAL="16M")
+            program = subprocess.Popen([compiled(folder, source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       text=True, env=environment)
+            with program:
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                done = hummock("spaces", str(program.pid), "--json", "--map", "--sort", "name")
+                table = hummock("spaces", str(program.pid), "--map")
+                program.communicate("\n")
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        external, internal = json.loads(done.stdout)
+        self.assertEqual((external["name"], internal["name"]), ("external", "internal"))
+        self.assertEqual(external["size"], 16 << 20)
+        self.assertTrue(500 <= external["live"] <= 520, external)
+        self.assertTrue(500 <= external["ranges"] <= 520, external)
+        self.assertTrue(5_000_000 <= external["used"] <= 5_200_000, external)
+        self.assertGreaterEqual(external["peak"], 10_000_000)
+        self.assertEqual(external["failures"], 1)
+        self.assertGreaterEqual(external["largest_refused"], 1 << 30)
+        self.assertTrue(4 << 20 <= external["largest"] <= 8 << 20, external)
+        self.assertEqual((external["policy"], external["threads"]), ("dense", "inherit"))
+        self.assertEqual(len(external["map"]), 256)
+        self.assertGreater(external["map"].count("=") + external["map"].count("+"), 100)  # half full
+        self.assertEqual(external["map"][-1], " ")
+        self.assertIn("external", table.stdout)
+        self.assertIn("|", table.stdout)
+
+    def test_nothing_to_see(self):
+        done = hummock("spaces", str(os.getpid()))
+        self.assertEqual((done.stdout, done.returncode), ("", 1))
+        self.assertIn("no spaces", done.stderr)
+        self.assertEqual(hummock("spaces", "4194304").returncode, 1)
+        self.assertNotEqual(hummock("spaces", "x").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
