@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
 constexpr size_t kLeastBudget = 8 << 20;
-constexpr size_t kMostRegret = 32 << 20;  // or as much as is in use
+constexpr size_t kMostRegret = 32 << 20;  // beyond what is in use
 constexpr uint64_t kForEver = ~uint64_t{0};
 
 uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
@@ -30,12 +30,11 @@ uint64_t regret_halved;  // ms; guarded by page_lock
 
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
 
-size_t regret() {
+size_t regret(size_t used) {
   const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
   const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
   const size_t both = purged < taken ? purged : taken;
-  const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED);
-  const size_t most = used > kMostRegret / kSlotSize ? used : kMostRegret / kSlotSize;
+  const size_t most = used + kMostRegret / kSlotSize;
   return both < most ? both : most;
 }
 
@@ -50,9 +49,9 @@ void halve_regret(uint64_t now, uint64_t period) {
 size_t budget_slots() {
   const size_t limit = options::values.dirty_max;
   if (limit != 0) return limit / kSlotSize;
-  const size_t share = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) / 8;
+  const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED);
   const size_t least = kLeastBudget / kSlotSize;
-  return (share > least ? share : least) + regret();
+  return (used / 8 > least ? used / 8 : least) + regret(used);
 }
 
 // Purges the runs of `mask`; the bits of what the system refused.
@@ -130,7 +129,10 @@ void flush_cache() {
 }  // namespace
 
 bool dirty_over_budget() {
-  return __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED) > budget_slots() || options::values.decay_ms == 0;
+  if (options::values.decay_ms == 0) return true;
+  const size_t dirty = __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED);
+  if (dirty <= kLeastBudget / kSlotSize && options::values.dirty_max == 0) return false;  // most often
+  return dirty > budget_slots();
 }
 
 void tick() {
