@@ -2,13 +2,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
-
-// Weak, so that a program need not define it. The shared library finds the program's one when the
-// program was linked with it (or exports its symbols), the archive at link time.
-extern "C" __attribute__((weak)) const char* hummock_conf;
+#include "base/system.h"
 
 namespace hummock::options {
 
@@ -318,7 +314,7 @@ void load(const char* program_conf, const char* const* environment) {
 }
 
 void init(bool secure) {
-  load(&hummock_conf != nullptr ? hummock_conf : nullptr, secure ? nullptr : environ);
+  load(base::program_conf(), secure ? nullptr : base::environment());
 }
 
 int get(const char* name, char* value, size_t room) {

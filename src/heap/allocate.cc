@@ -34,10 +34,12 @@ static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kM
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
 void* small_block(unsigned size_class) {
+  const bool again = !os::kExitRepeats && thread_heap == &ended_heap;
   Heap* heap = attach();
   if (heap == nullptr) return no_memory();
   void* block = pop(heap, size_class);
   if (block == nullptr) block = refill(heap, size_class);
+  if (again) end_thread();
   return block != nullptr ? block : no_memory();
 }
 
@@ -111,7 +113,8 @@ void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit) != 0, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
-    Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + offset);
+    Heap* heap = thread_heap;
+    Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
     void* block = bin->blocks;
     if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
     bin->blocks = slab::link_of(block);
@@ -143,7 +146,8 @@ void* reallocate(void* p, size_t size) {
   const SlabHeader* slot = pages::header_of(p);
   const SlabHeader* slab = slot - slot->back;
   // A block of this thread's own, most often. Anything else is looked at closely.
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(thread_heap) || !slab::is_block(slab, p)) {
+  const Heap* heap = thread_heap;
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) || !slab::is_block(slab, p)) {
     return resize(p, size, false);
   }
   const size_t room = slab::row_of(slab).block_size;

@@ -1,13 +1,12 @@
 #include "heap/attach.h"
 
-#include <pthread.h>
-
 #include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/background.h"
 #include "heap/checked.h"
 #include "heap/refill.h"
 #include "os/os.h"
+#include "os/thread.h"
 #include "pages/metadata.h"
 #include "shard/shard.h"
 
@@ -16,7 +15,7 @@ namespace hummock::heap {
 size_t fast_limit;
 Heap empty_heap;
 Heap ended_heap;
-__thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 
 namespace {
 
@@ -28,7 +27,6 @@ base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for 
 
 os::Lock start_lock;
 bool started;  // atomic: release after the options are read
-pthread_key_t exit_key;
 
 Heap* new_record() {
   {
@@ -105,12 +103,12 @@ void initialise() {
     os::LockGuard guard(start_lock);
     if (started) return;
     options::init(os::is_privileged());
-    pthread_key_create(&exit_key, detach);
+    os::on_thread_exit(detach);
     if (!options::values.checked) set_relaxed(fast_limit, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
-  if (options::values.fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (options::values.fork) os::on_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 bool read_is_checked() {
@@ -132,9 +130,16 @@ Heap* attach() {
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   open_bins(heap);
   heap->attached = true;
-  thread_heap = heap;  // first: setting the key may allocate
-  pthread_setspecific(exit_key, heap);
+  thread_heap = heap;  // first: setting the value may allocate
+  os::set_exit_value(heap);
   return heap;
+}
+
+void end_thread() {
+  Heap* heap = thread_heap;
+  if (!heap->attached) return;
+  os::set_exit_value(nullptr);
+  detach(heap);
 }
 
 Heap* new_user_heap() {

@@ -19,6 +19,10 @@ inline bool is_checked() {
 // Reads the options and makes the thread-exit key, once.
 void initialise();
 
+// The calling thread's heap, if it has one, is given up: what is in it goes back or to others. It may get
+// another one; where the system tells of a thread's end but once, that is given up with the next block.
+void end_thread();
+
 // A zeroed record from the pool, counted as a first-class heap.
 Heap* new_user_heap();
 void delete_user_heap(Heap* heap);

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "hummock/hummock.h"
 #include "os/lock.h"
+#include "os/thread.h"
 #include "slab/slab.h"
 
 namespace hummock::heap {
@@ -24,7 +25,7 @@ inline constexpr unsigned kRemoteEntries = 16;
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
 // Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned.
 // Each list ends in a value of its own, so that a list that a second free cut or joined is found.
-struct Bin {
+struct alignas(32) Bin {
   void* blocks;
   void* recent;
   int32_t room;  // one more than `limit` and this many are freed: `recent` is put aside
@@ -73,20 +74,26 @@ struct Heap {
 
 // What ends a list of a bin: no two lists in use end alike.
 inline constexpr uint16_t kFresh = 0;  // the turn of blocks that come from a slab
+// A 32-bit word has room for few turns: a list put aside long ago may end like a new one.
+inline constexpr uint16_t kTurns = slab::kWide ? 0x7fff : 15;
 inline uint16_t next_turn(uint16_t turn) {
-  return static_cast<uint16_t>(turn % 0x7fff + 1);
+  return static_cast<uint16_t>(turn % kTurns + 1);
 }
 inline void* list_end(const Bin& bin, uint16_t turn) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&bin) | (uintptr_t{turn | 0x8000u} << 48));
+  constexpr unsigned kShift = slab::kWide ? 48 : 1;
+  static_assert(slab::kWide || (kTurns << kShift) < alignof(Bin));
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&bin) | slab::kEndBit |
+                                 (uintptr_t{turn} << kShift));
 }
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
 
-// The calling thread's heap. A thread without one points to a sentinel whose bins are all empty, so the
-// fast path needs no check. Initial-exec TLS: one load, and no trouble with dlopen at this size.
-extern __thread Heap* thread_heap __attribute__((tls_model("initial-exec")));
 extern Heap empty_heap;  // before a thread's first block
 extern Heap ended_heap;  // after its end
+
+// The calling thread's heap. A thread without one points to a sentinel whose bins are all empty, so the
+// fast path needs no check. Initial-exec TLS: one load, and no trouble with dlopen at this size.
+extern HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap;
 
 // ---- What the faces call; semantics in hummock.h. `p` is not null unless said. -------------------
 

@@ -4,7 +4,14 @@
 
 #include <stdint.h>
 
+#include "os/thread.h"
+
 namespace hummock::os {
+
+// Sleeps while the word has this value; may return without reason. Keeps errno.
+void wait_while(const uintptr_t* word, uintptr_t value);
+// Wakes one of those who sleep so.
+void wake_waiter(const uintptr_t* word);
 
 // States: 0 free; the holder's thread pointer; the same + 1: somebody may sleep. Who sleeps has set the
 // bit, and takes the lock with it, so every sleeper is woken by some later unlock.
@@ -50,7 +57,7 @@ class Lock {
   }
 
  private:
-  static uintptr_t self() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
+  static uintptr_t self() { return thread_address(); }
   void lock_slow();
   void wake_one();
 

@@ -202,7 +202,7 @@ bool grow(unsigned slots) {
 // The region's record, kept in the header of the slot that holds the headers.
 Region* region_of(SlabHeader* header) {
   const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);
-  return reinterpret_cast<Region*>(reinterpret_cast<SlabHeader*>(base)->remote);
+  return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
 }
 
 unsigned slot_of(const SlabHeader* header) {

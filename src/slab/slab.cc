@@ -7,21 +7,20 @@ namespace {
 
 constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
 
-// The sum of the addresses of all carved blocks.
-uintptr_t sum_of_carved(const SlabHeader* slab) {
-  const uintptr_t carved = slab->carved;
-  return carved * reinterpret_cast<uintptr_t>(slab->start) +
-         carved * (carved - 1) / 2 * row_of(slab).block_size;
+// The sum of the weights of all carved blocks.
+uint64_t sum_of_carved(const SlabHeader* slab) {
+  const uint64_t carved = slab->carved;
+  return carved * weight_of(slab->start) + carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
 // The list has exactly `count` blocks, which add up to `sum`: a block that was freed twice makes a cycle
 // or a short cut, an overwritten link leads elsewhere. Returns the last one.
-void* check_list(const SlabHeader* slab, void* first, size_t count, uintptr_t sum) {
+void* check_list(const SlabHeader* slab, void* first, size_t count, uint64_t sum) {
   void* block = first;
-  uintptr_t seen = 0;
+  uint64_t seen = 0;
   void* last = nullptr;
   for (; count != 0 && stands_in(slab, block); --count, block = link_of(block)) {
-    seen += reinterpret_cast<uintptr_t>(block);
+    seen += weight_of(block);
     last = block;
   }
   if (count != 0 || last == nullptr || block != end_of(slab) || seen != sum) {
@@ -34,7 +33,7 @@ void* check_list(const SlabHeader* slab, void* first, size_t count, uintptr_t su
 // An inner or foreign pointer that was freed, and a block freed twice, leave another remainder.
 size_t checked_used(const SlabHeader* slab) {
   const size_t used = slab->used();
-  const uintptr_t offsets = slab->live_sum - used * reinterpret_cast<uintptr_t>(slab->start);
+  const uint64_t offsets = slab->live_sum - used * weight_of(slab->start);
   if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
   if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 ||
       offsets >= used * slab->bytes + (used == 0)) {
@@ -61,7 +60,7 @@ void* carve(SlabHeader* slab, void* end) {
 // What the owner freed. The list is checked.
 void* take_freed(SlabHeader* slab, void* end) {
   void* first = slab->free;
-  const uintptr_t all = sum_of_carved(slab);
+  const uint64_t all = sum_of_carved(slab);
   void* last = check_list(slab, first, slab->carved - checked_used(slab), all - slab->live_sum);
   link_of(last) = end;
   slab->free = end_of(slab);
@@ -136,9 +135,8 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
 }
 
 void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
-  uintptr_t sum = slab->live_sum;
-  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain))
-    sum -= reinterpret_cast<uintptr_t>(chain);
+  uint64_t sum = slab->live_sum;
+  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain)) sum -= weight_of(chain);
   if (count != 0 || chain != nullptr || sum != 0) {
     corrupted(slab, "a block was freed twice, or a pointer that is no block");
   }

@@ -13,13 +13,20 @@ inline void*& link_of(void* block) {
   return *static_cast<void**>(block);
 }
 
+// What no address of a block has: the sign of a 64-bit one. 32-bit addresses may have every bit but the
+// lowest, since blocks are aligned.
+inline constexpr bool kWide = sizeof(void*) == 8;
+inline constexpr uintptr_t kEndBit = kWide ? uintptr_t{1} << (8 * sizeof(uintptr_t) - 1) : 1;
+static_assert(kTinySize % 2 == 0 && alignof(SlabHeader) % 2 == 0);
+
 // What ends a slab's list of freed blocks: it names the slab, so that a list which leads into another is
 // found at its end.
 inline void* end_of(const SlabHeader* slab) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slab) | (uintptr_t{1} << 63));
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slab) | kEndBit);
 }
 inline bool is_end(const void* block) {
-  return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a list's end
+  if constexpr (kWide) return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a list's end
+  return block == nullptr || (reinterpret_cast<uintptr_t>(block) & kEndBit) != 0;
 }
 
 // Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
@@ -53,7 +60,7 @@ inline uint64_t take_remote(SlabHeader* slab) {
 inline void put_block(SlabHeader* slab, void* block) {
   link_of(block) = slab->free;
   slab->free = block;
-  slab->live_sum -= reinterpret_cast<uintptr_t>(block);
+  slab->live_sum -= weight_of(block);
 }
 
 struct Pushed {
