@@ -28,7 +28,12 @@ extern "C" {
 #define HUMMOCK_NOEXCEPT
 #endif
 
+/* On Windows defined by the library itself; a program needs nothing to import functions. */
+#if !defined(_WIN32)
 #define HUMMOCK_EXPORT __attribute__((visibility("default")))
+#elif !defined(HUMMOCK_EXPORT)
+#define HUMMOCK_EXPORT
+#endif
 
 /* ---- The malloc family ------------------------------------------------------------------------ */
 

@@ -341,14 +341,19 @@ int set(const char* name, const char* value) {
   return 0;
 }
 
+void describe(size_t index, Line* line) {
+  *line << kTable[index].name << ":";
+  print_value(*line, kTable[index], current(index));
+  *line << " (";
+  print_source(*line, index);
+  *line << ")";
+}
+
 void print_effective() {
   for (size_t i = 0; i < kCount; ++i) {
     Line line;
-    line << kTable[i].name << ":";
-    print_value(line, kTable[i], current(i));
-    line << " (";
-    print_source(line, i);
-    say(line << ")");
+    describe(i, &line);
+    say(line);
   }
 }
 

@@ -10,11 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+namespace hummock::base {
+class Line;
+}
+
 namespace hummock::options {
 
 enum class Kind : uint8_t { boolean, number, size, choice };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 enum class Stats : uint8_t { none, at_exit };
+enum class HugePages : uint8_t { off, automatic };
+enum class Log : uint8_t { none, region };
 
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kTiB = int64_t{1} << 40;
@@ -33,6 +39,10 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                             \
     "most free memory kept; auto is max(8M, live / 8)")                                                  \
   X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
+  X(HugePages, huge_pages, choice, 1, 0, 1, "off=0|auto=1", start, "large pages, where there are any")   \
+  X(size_t, huge_max, size, 0, 0, kTiB, "auto=0", any_time, "most memory in large pages")                \
+  X(size_t, huge_reserve, size, 0, 0, kTiB, "", start, "memory in large pages to take at start")         \
+  X(Log, log, choice, 0, 0, 1, "none=0|region=1", start, "write malloc_<process>.log")                   \
   X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")
 
 // A value that any thread may read while another sets it; values do not order anything else.
@@ -81,7 +91,8 @@ void load(const char* program_conf, const char* const* environment);
 int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
 
-// One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
+// One option, or one line each: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
+void describe(size_t index, base::Line* line);
 void print_effective();
 void print_help(int fd);
 

@@ -56,7 +56,7 @@ void count_used(int32_t slots) {
 void take(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
   const unsigned dirty = base::count_in(page->dirty, mask, slots);
-  add_dirty(-static_cast<int32_t>(dirty));
+  if (!page->pinned()) add_dirty(-static_cast<int32_t>(dirty));
   if (dirty != slots) set_relaxed(clean_taken, clean_taken + (slots - dirty));
   page->used |= mask;
   page->dirty |= mask;
@@ -67,7 +67,7 @@ void take(HugePage* page, uint32_t mask, unsigned slots) {
 void give(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
   page->used &= ~mask;
-  add_dirty(static_cast<int32_t>(slots));
+  if (!page->pinned()) add_dirty(static_cast<int32_t>(slots));
   count_used(-static_cast<int32_t>(slots));
   refile(page);
 }
@@ -161,8 +161,9 @@ Span take_span(unsigned slots, unsigned align) {
 }
 
 // Called with page_lock held; new address space joins the lists.
-void add_region(char* base, size_t size, Region* region) {
+void add_region(char* base, size_t size, bool pinned, Region* region) {
   region->base = base;
+  region->pinned = pinned;
   region->huge_pages = static_cast<unsigned>(size / (kSlotSize * kSlotsPerHugePage));
   mapped_bytes += size;
   for (unsigned i = 0; i < region->huge_pages; ++i) {
@@ -186,14 +187,19 @@ bool grow(unsigned slots) {
   Region* region = static_cast<Region*>(new_record(sizeof(Region)));
   if (region == nullptr) return false;
   for (size_t size = kRegionSize; size >= need; size /= 2) {
-    char* base = static_cast<char*>(os::map_aligned(size, kRegionSize, 0));
+    bool pinned = false;
+    char* base = static_cast<char*>(os::map_region(&size, need, kRegionSize, &pinned));
     if (base == nullptr) continue;
+    if (!pinned && !os::commit(base, kSlotSize)) {
+      os::unmap(base, size);
+      return false;
+    }
     if (!enter_region(base, reinterpret_cast<SlabHeader*>(base))) {
       os::unmap(base, size);  // its entry is taken by a region 2 TiB away
       return false;
     }
     os::LockGuard guard(page_lock);
-    add_region(base, size, region);
+    add_region(base, size, pinned, region);
     return true;
   }
   return false;
@@ -207,6 +213,27 @@ Region* region_of(SlabHeader* header) {
 
 unsigned slot_of(const SlabHeader* header) {
   return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
+}
+
+// Slots that no memory could be had for: free, and clean, as whatever they had is given back.
+void give_bare(Region* region, unsigned first, unsigned slots) {
+  os::purge(region->base + first * kSlotSize, slots * kSlotSize);
+  os::LockGuard guard(page_lock);
+  for_parts(region, first, slots, [](HugePage* page, uint32_t mask, unsigned count) {
+    give(page, mask, count);
+    unlist(page);
+    page->dirty &= ~mask;
+    add_dirty(-static_cast<int32_t>(count));
+    refile(page);
+  });
+}
+
+// Where memory must be asked for: sees that the slots have some, or gives them back. No lock is held.
+bool have_memory(Region* region, unsigned first, unsigned slots) {
+  if (!os::kMustCommit || region->pinned) return true;
+  if (os::commit(region->base + first * kSlotSize, slots * kSlotSize)) return true;
+  give_bare(region, first, slots);
+  return false;
 }
 
 }  // namespace
@@ -235,15 +262,21 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
     if (SlabHeader* header = take_cached(slots)) return {header, false};
   }
   for (int attempt = 0; attempt < 3; ++attempt) {
-    {
-      os::LockGuard guard(page_lock);
-      const Span span = take_span(slots, align_slots);
-      if (span.header != nullptr) return span;
+    page_lock.lock();
+    const Span span = take_span(slots, align_slots);
+    page_lock.unlock();
+    if (span.header != nullptr) {
+      if (os::kMustCommit && !have_memory(region_of(span.header), slot_of(span.header), slots)) break;
+      return span;
     }
     // A region that another thread used up meanwhile, or a small one without the alignment: once more.
     if (!grow(slots + align_slots - 1)) break;
   }
   return {nullptr, false};
+}
+
+bool add_space() {
+  return grow(1);
 }
 
 void release_span(SlabHeader* header) {
@@ -268,16 +301,19 @@ void shrink_span(SlabHeader* header, unsigned slots) {
 }
 
 bool grow_span(SlabHeader* header, unsigned slots) {
-  os::LockGuard guard(page_lock);
   Region* region = region_of(header);
   const unsigned end = slot_of(header) + header->slots;
   const unsigned more = slots - header->slots;
   if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
-  bool free = true;
-  for_parts(region, end, more,
-            [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
-  if (!free) return false;
-  for_parts(region, end, more, take);
+  {
+    os::LockGuard guard(page_lock);
+    bool free = true;
+    for_parts(region, end, more,
+              [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
+    if (!free) return false;
+    for_parts(region, end, more, take);
+  }
+  if (!have_memory(region, end, more)) return false;
   header->slots = static_cast<uint16_t>(slots);
   header->bytes = slots * kSlotSize;
   return true;
@@ -297,6 +333,14 @@ Totals totals() {
   sum.dirty = (dirty_slots + cached_slots()) * kSlotSize;
   sum.peak = peak_bytes;
   sum.purged = purged_slots * kSlotSize;
+  for (const Region* region = regions; region != nullptr; region = region->next) {
+    sum.headers += kSlotSize;
+    if (!os::kCanPin || !region->pinned) continue;
+    sum.pinned += region->huge_pages * kSlotsPerHugePage * kSlotSize;
+    for (unsigned i = 0; i < region->huge_pages; ++i) {
+      sum.pinned_free += static_cast<size_t>(__builtin_popcount(~region->page[i].used)) * kSlotSize;
+    }
+  }
   huge_totals(&sum);
   return sum;
 }

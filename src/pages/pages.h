@@ -20,6 +20,9 @@ struct Span {
 // address space must grow. Thread-safe.
 Span allocate_span(unsigned slots, unsigned align_slots = 1);
 
+// Takes a region from the system before any span needs it. False: there is none.
+bool add_space();
+
 // Takes back what allocate_span gave.
 void release_span(SlabHeader* header);
 
@@ -51,6 +54,9 @@ bool purge_all(size_t keep);
 
 struct Totals {
   size_t mapped, used, dirty, purged, peak, huge_blocks, huge_bytes;
+  size_t headers;      // memory of the headers
+  size_t pinned;       // large pages that are given back only at the end
+  size_t pinned_free;  // what of them no span has
 };
 Totals totals();
 

@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/list.h"
 #include "os/lock.h"
+#include "os/os.h"
 #include "pages/pages.h"
 
 namespace hummock::pages {
@@ -26,7 +27,8 @@ struct HugePage {
   HugePage* purge_next;
   HugePage* purge_prev;
 
-  uint32_t purgeable() const { return dirty & ~used; }
+  bool pinned() const;  // in a region of large pages: its memory stays
+  uint32_t purgeable() const { return pinned() ? 0 : dirty & ~used; }
 };
 
 inline constexpr uint64_t kNow = ~uint64_t{0};
@@ -35,12 +37,17 @@ inline constexpr uint64_t kNow = ~uint64_t{0};
 struct Region {
   char* base;
   unsigned huge_pages;  // 16, or fewer
+  bool pinned;          // it has all its memory, and keeps it: large pages where they cannot be cut
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   uint32_t whole_free;  // bit i: huge page i is wholly free
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
 };
+
+inline bool HugePage::pinned() const {
+  return os::kCanPin && region->pinned;
+}
 
 using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_prev>;
 

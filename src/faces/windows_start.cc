@@ -1,0 +1,152 @@
+// What a DLL does when it is loaded, when a thread ends, and when it is unloaded or the process ends.
+#include "faces/windows_start.h"
+
+#include <windows.h>
+
+#include <string.h>
+
+#include "base/options.h"
+#include "heap/attach.h"
+#include "heap/background.h"
+#include "heap/checked.h"
+#include "observe/print.h"
+#include "observe/stats.h"
+#include "os/windows.h"
+#include "pages/pages.h"
+
+namespace hummock::faces {
+namespace {
+
+using base::Line;
+
+size_t flushes;        // atomic, relaxed: figures
+size_t flushed_bytes;  // likewise
+
+// Options stand in a file beside the DLL, of its name but with .conf at its end: a game's players have no
+// use for environment variables, which go over it. An option a line; what follows a # is a remark.
+constexpr size_t kConfRoom = 4096;
+char conf[kConfRoom + 64];
+
+size_t read_conf(HMODULE module, char* out, size_t room) {
+  char path[MAX_PATH + 8];
+  const DWORD length = GetModuleFileNameA(module, path, MAX_PATH);
+  if (length == 0 || length >= MAX_PATH) return 0;
+  char* end = strrchr(path, '.');
+  if (end == nullptr || strpbrk(end, "\\/") != nullptr) end = path + length;
+  memcpy(end, ".conf", 6);
+  HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return 0;
+  DWORD got = 0;
+  if (!ReadFile(file, out, static_cast<DWORD>(room), &got, nullptr)) got = 0;
+  CloseHandle(file);
+  return got;
+}
+
+// As options are written elsewhere: commas between, no remarks. `nolog` alone is understood.
+void append_conf(const char* text, size_t length) {
+  char* out = conf + strlen(conf);
+  bool remark = false;
+  for (size_t i = 0; i < length; ++i) {
+    const bool ends = text[i] == '\n' || text[i] == '\r';
+    remark = !ends && (remark || text[i] == '#');
+    if (!remark) *out++ = ends ? ',' : text[i];
+  }
+  *out = '\0';
+}
+
+void read_options(HMODULE module) {
+  static char text[kConfRoom];
+  strcpy(conf, HUMMOCK_DEFAULT_CONF ",");
+  append_conf(text, read_conf(module, text, sizeof text));
+  os::set_program_conf(conf);
+}
+
+void write_options() {
+  for (size_t i = 0; i < options::kCount; ++i) {
+    Line line("option ");
+    options::describe(i, &line);
+    os::log::write(line);
+  }
+}
+
+void write_summary(bool process_ends) {
+  hummock_stats_t stats = {};
+  stats.size = sizeof stats;
+  observe::collect(&stats);
+  Line line(process_ends ? "summary at the process's end: " : "summary at unloading: ");
+  line << "in use ";
+  line.bytes(stats.live) << ", peak ";
+  line.bytes(stats.peak) << ", address space ";
+  line.bytes(stats.mapped) << ", in large pages ";
+  line.bytes(os::large::mapped_bytes()) << ", given back ";
+  line.bytes(stats.purged) << ", flush requests " << flushes << " of ";
+  os::log::write(line.bytes(flushed_bytes));
+}
+
+void start(HMODULE module) {
+  read_options(module);
+  heap::initialise();
+  if (options::values.log == options::Log::region) {
+    os::log::open(module);
+    os::write_facts();
+    write_options();
+  }
+  if (options::values.verbose) options::print_effective();
+  enable_large_pages();
+  heap::start_background();
+}
+
+// Other threads are gone, wherever they were: nothing that takes a lock may be waited for.
+void end_with_process() {
+  if (options::values.log == options::Log::region) write_summary(true);
+  os::log::close();
+}
+
+void unload() {
+  heap::end_thread();
+  os::leave_threads();
+  heap::checked::check_all();
+  if (options::values.log == options::Log::region) write_summary(false);
+  os::log::close();
+}
+
+}  // namespace
+
+void enable_large_pages() {
+  os::large::enable();
+  Line line("");
+  os::large::describe(line);
+  os::log::write(line);
+  const size_t wish = options::values.huge_reserve;
+  for (size_t before = 0, now = os::large::mapped_bytes(); now < wish; before = now) {
+    if (!pages::add_space()) return;
+    now = os::large::mapped_bytes();
+    if (now == before) return;  // refused: the log says why
+  }
+}
+
+void note_flush(size_t bytes) {
+  __atomic_fetch_add(&flushes, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&flushed_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+}  // namespace hummock::faces
+
+extern "C" BOOL WINAPI DllMain(HINSTANCE module, DWORD reason, void* process_ends) {
+  using namespace hummock;
+  switch (reason) {
+    case DLL_PROCESS_ATTACH:
+      faces::start(module);
+      break;
+    case DLL_THREAD_DETACH:
+      heap::end_thread();
+      break;
+    case DLL_PROCESS_DETACH:
+      if (options::values.stats == options::Stats::at_exit) observe::print(2);
+      process_ends != nullptr ? faces::end_with_process() : faces::unload();
+      break;
+    default:
+      break;
+  }
+  return TRUE;
+}
