@@ -1,0 +1,334 @@
+// Loads hummock_bi.dll as the engine does, and uses it as a game may. Usage: game SCENARIO
+#include "game.h"
+
+namespace {
+
+Dll dll;
+
+bool is_filled(const void* block, unsigned char value, size_t size) {
+  const unsigned char* bytes = static_cast<const unsigned char*>(block);
+  for (size_t i = 0; i < size; ++i) {
+    if (bytes[i] != value) return false;
+  }
+  return true;
+}
+
+uint32_t next_random(uint32_t* state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+// ---- What each function promises ----------------------------------------------------------------
+
+void interface_of_the_engine() {
+  CHECK(dll.size(nullptr) == 0 && dll.size_a(nullptr, 64) == 0);
+  dll.free(nullptr);
+  dll.free_a(nullptr);
+  for (size_t size = 0; size < 200000; size = size * 2 + 1) {
+    void* block = dll.alloc(size);
+    CHECK(block != nullptr && dll.size(block) >= size);
+    CHECK(reinterpret_cast<uintptr_t>(block) % 16 == 0);
+    memset(block, 0x5a, dll.size(block));
+    dll.free(block);
+  }
+  for (size_t align = 0; align <= (1 << 20); align = align * 2 + (align == 0)) {
+    void* block = dll.alloc_a(100, align);
+    CHECK(block != nullptr && dll.size_a(block, align) >= 100);
+    CHECK(align == 0 || reinterpret_cast<uintptr_t>(block) % align == 0);
+    memset(block, 0x5a, 100);
+    dll.free_a(block);
+  }
+  void* odd = dll.alloc_a(100, 24);  // no power of two
+  CHECK(reinterpret_cast<uintptr_t>(odd) % 32 == 0);
+  dll.free_a(odd);
+  CHECK(dll.alloc(SIZE_MAX) == nullptr && dll.alloc(SIZE_MAX / 2) == nullptr);
+  CHECK(dll.alloc_a(SIZE_MAX - 8, 16) == nullptr && dll.alloc_a(16, SIZE_MAX) == nullptr);
+  SetLastError(1234);
+  void* large = dll.alloc(1 << 20);
+  void* huge = dll.alloc(20 << 20);
+  CHECK(large != nullptr && huge != nullptr);
+  memset(huge, 1, 20 << 20);
+  dll.free(huge);
+  dll.free(large);
+  CHECK(GetLastError() == 1234);
+}
+
+// ---- Figures ------------------------------------------------------------------------------------
+
+// Bytes of the process's memory that hold memory, as the system counts them.
+size_t committed_by_system() {
+  size_t sum = 0;
+  MEMORY_BASIC_INFORMATION piece;
+  for (char* at = nullptr; VirtualQuery(at, &piece, sizeof piece) == sizeof piece;) {
+    if (piece.State == MEM_COMMIT && piece.Type == MEM_PRIVATE) sum += piece.RegionSize;
+    char* next = static_cast<char*>(piece.BaseAddress) + piece.RegionSize;
+    if (next <= at) break;
+    at = next;
+  }
+  return sum;
+}
+
+void honest_figures() {
+  constexpr size_t kBlocks = 3000;
+  constexpr size_t kSize = 20000;
+  constexpr size_t kAll = kBlocks * kSize;
+  static void* blocks[kBlocks];
+  const size_t system_before = committed_by_system();
+  const size_t before = dll.total_committed();
+  for (void*& block : blocks) {
+    block = dll.alloc(kSize);
+    CHECK(block != nullptr);
+    memset(block, 0x77, kSize);
+  }
+  const size_t full = dll.total_committed();
+  const size_t system_full = committed_by_system();
+  CHECK(full >= before + kAll && full <= before + kAll + kAll / 4);
+  CHECK(dll.total_reserved() >= full);
+  const size_t grown = system_full - system_before;
+  CHECK(grown + (4 << 20) >= full - before && full - before + (4 << 20) >= grown);
+  for (void* block : blocks) dll.free(block);
+  CHECK(dll.flush_cache(0) == 0);
+  const size_t freed_to = dll.total_committed();
+  const size_t gave = dll.flush_cache(1 << 20);
+  CHECK(gave >= (1 << 20) && dll.total_committed() + gave == freed_to);
+  dll.flush_cache_all();
+  const size_t left = dll.total_committed();
+  CHECK(left < before + (6 << 20));
+  const size_t system_left = committed_by_system();
+  CHECK(system_left < system_before + (8 << 20));
+  CHECK(dll.flush_cache(1 << 20) == 0);  // nothing is left to give
+  void* again = dll.alloc(kAll / 4);     // given back does not mean gone
+  CHECK(again != nullptr);
+  memset(again, 0x11, kAll / 4);
+  dll.free(again);
+  printf("committed: %zu before, %zu in use, %zu after the flush; the system: %zu, %zu, %zu\n", before, full, left,
+         system_before, system_full, system_left);
+}
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+constexpr int kThreads = 8;
+constexpr int kSlots = 2048;
+void* exchanged[kSlots];  // blocks that threads leave for each other
+
+int rounds = 60000;
+
+DWORD WINAPI stress(void* number) {
+  uint32_t state = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(number)) * 7919 + 1;
+  for (int i = 0; i < rounds; ++i) {
+    const uint32_t r = next_random(&state);
+    size_t size = r % 16 != 0 ? r % 500 + 2 : r % 1024 != 0 ? r % 60000 + 2 : r % 3000000 + 2;
+    unsigned char* block = static_cast<unsigned char*>(r % 5 == 0 ? dll.alloc_a(size, size_t{1} << (r % 9))
+                                                                 : dll.alloc(size));
+    CHECK(block != nullptr && dll.size(block) >= size);
+    // Its first and last byte, by its address: who takes it over can tell that it is whole.
+    const unsigned char tag = static_cast<unsigned char>(reinterpret_cast<uintptr_t>(block) >> 4);
+    block[0] = tag;
+    block[dll.size(block) - 1] = tag;
+    void* other = InterlockedExchangePointer(&exchanged[next_random(&state) % kSlots], block);
+    if (other == nullptr) continue;
+    const unsigned char expected = static_cast<unsigned char>(reinterpret_cast<uintptr_t>(other) >> 4);
+    unsigned char* bytes = static_cast<unsigned char*>(other);
+    CHECK(bytes[0] == expected && bytes[dll.size(other) - 1] == expected);
+    dll.free(other);
+  }
+  return 0;
+}
+
+void run_threads(DWORD(WINAPI* body)(void*)) {
+  HANDLE threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    threads[i] = CreateThread(nullptr, 0, body, reinterpret_cast<void*>(static_cast<uintptr_t>(i)), 0, nullptr);
+    CHECK(threads[i] != nullptr);
+  }
+  CHECK(WaitForMultipleObjects(kThreads, threads, TRUE, INFINITE) == WAIT_OBJECT_0);
+  for (HANDLE thread : threads) CloseHandle(thread);
+}
+
+void free_exchanged() {
+  for (void*& block : exchanged) {
+    dll.free(block);
+    block = nullptr;
+  }
+}
+
+void threads_stress() {
+  for (int i = 0; i < 3; ++i) run_threads(stress);
+  free_exchanged();
+  dll.flush_cache_all();
+  CHECK(dll.total_committed() < (24 << 20));
+}
+
+DWORD WINAPI use_and_leave(void*) {
+  void* blocks[100];
+  for (void*& block : blocks) {
+    block = dll.alloc(500);
+    memset(block, 1, 500);
+  }
+  for (void* block : blocks) dll.free(block);
+  return 0;
+}
+
+// A thread leaves its caches behind at its end, whatever it never gave back itself.
+void threads_come_and_go() {
+  run_threads(use_and_leave);
+  dll.flush_cache_all();
+  const size_t before = dll.total_committed();
+  for (int i = 0; i < 60; ++i) run_threads(use_and_leave);
+  dll.flush_cache_all();
+  const size_t after = dll.total_committed();
+  printf("committed after 8 threads %zu, after 480 more %zu\n", before, after);
+  CHECK(after < before + (1 << 20));
+}
+
+// ---- Calls when a thread's end is past ------------------------------------------------------------
+
+DWORD late_index;
+void* late_blocks[64];
+LONG late_calls;
+
+// Called by the system at a thread's end, after or before Hummock's own such call.
+void WINAPI late(void* block) {
+  dll.free(block);
+  for (void*& each : late_blocks) {
+    each = dll.alloc(300);
+    CHECK(each != nullptr);
+    memset(each, 3, 300);
+  }
+  for (void* each : late_blocks) dll.free(each);
+  InterlockedIncrement(&late_calls);
+}
+
+DWORD WINAPI leave_late_block(void*) {
+  void* block = dll.alloc(300);
+  FlsSetValue(late_index, block);
+  return 0;
+}
+
+void calls_after_detach() {
+  late_index = FlsAlloc(late);
+  CHECK(late_index != FLS_OUT_OF_INDEXES);
+  const auto one_thread = [] {
+    HANDLE thread = CreateThread(nullptr, 0, leave_late_block, nullptr, 0, nullptr);
+    CHECK(thread != nullptr && WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0);
+    CloseHandle(thread);
+  };
+  one_thread();
+  dll.flush_cache_all();
+  const size_t before = dll.total_committed();
+  for (int i = 0; i < 200; ++i) one_thread();
+  CHECK(late_calls == 201);
+  dll.flush_cache_all();
+  CHECK(dll.total_committed() < before + (1 << 20));
+}
+
+// ---- Loading and unloading ------------------------------------------------------------------------
+
+void unload_and_load() {
+  size_t first = 0;
+  for (int i = 0; i < 10; ++i) {
+    if (i != 0) dll = load("hummock_bi");
+    run_threads(use_and_leave);
+    void* block = dll.alloc(50 << 20);
+    CHECK(block != nullptr);
+    dll.free(block);
+    CHECK(FreeLibrary(dll.module));
+    CHECK(GetModuleHandleA("hummock_bi.dll") == nullptr);
+    if (i == 0) first = committed_by_system();
+  }
+  const size_t last = committed_by_system();
+  printf("committed after unloading: %zu, nine times later %zu\n", first, last);
+  CHECK(last < first + (2 << 20));
+}
+
+HANDLE allocated;
+HANDLE unloaded;
+
+DWORD WINAPI live_through_unloading(void*) {
+  dll.free(dll.alloc(100));
+  SetEvent(allocated);
+  WaitForSingleObject(unloaded, INFINITE);
+  return 0;  // its end must not call into what is no more
+}
+
+void unload_under_threads() {
+  allocated = CreateEventA(nullptr, FALSE, FALSE, nullptr);
+  unloaded = CreateEventA(nullptr, TRUE, FALSE, nullptr);
+  unsigned char* kept = static_cast<unsigned char*>(dll.alloc(1000));
+  memset(kept, 9, 1000);
+  HANDLE threads[kThreads];
+  for (HANDLE& thread : threads) {
+    thread = CreateThread(nullptr, 0, live_through_unloading, nullptr, 0, nullptr);
+    WaitForSingleObject(allocated, INFINITE);
+  }
+  CHECK(FreeLibrary(dll.module));
+  SetEvent(unloaded);
+  CHECK(WaitForMultipleObjects(kThreads, threads, TRUE, INFINITE) == WAIT_OBJECT_0);
+  CHECK(is_filled(kept, 9, 1000));  // what is in use stays
+}
+
+// ---- Ends -----------------------------------------------------------------------------------------
+
+DWORD WINAPI never_ends(void*) {
+  for (;;) stress(nullptr);
+}
+
+// The process ends while threads allocate: they are stopped wherever they are.
+void exit_under_load() {
+  for (int i = 0; i < kThreads; ++i) CreateThread(nullptr, 0, never_ends, nullptr, 0, nullptr);
+  Sleep(200);
+  ExitProcess(0);
+}
+
+void crash() {
+  dll.free(dll.alloc(100));
+  *static_cast<volatile int*>(nullptr) = 1;
+}
+
+void double_free() {
+  void* block = dll.alloc(100);
+  dll.free(block);
+  dll.free(block);
+  for (int i = 0; i < 10; ++i) dll.alloc(100);
+}
+
+void huge_pages_late() {
+  void* block = dll.alloc(100);
+  dll.enable_huge_pages();
+  dll.free(block);
+  for (int i = 0; i < 3; ++i) dll.alloc(15 << 20);
+  dll.flush_cache(5 << 20);
+}
+
+struct Scenario {
+  const char* name;
+  void (*run)();
+};
+
+const Scenario kScenarios[] = {
+    {"interface", interface_of_the_engine},
+    {"figures", honest_figures},
+    {"stress", threads_stress},
+    {"threads", threads_come_and_go},
+    {"late", calls_after_detach},
+    {"reload", unload_and_load},
+    {"unload", unload_under_threads},
+    {"exit", exit_under_load},
+    {"crash", crash},
+    {"double_free", double_free},
+    {"huge_pages", huge_pages_late},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (const Scenario& scenario : kScenarios) {
+    if (count != 2 || strcmp(arguments[1], scenario.name) != 0) continue;
+    dll = load("hummock_bi");
+    scenario.run();
+    printf("%s: passed\n", scenario.name);
+    return 0;
+  }
+  printf("usage: game SCENARIO\n");
+  return 2;
+}
