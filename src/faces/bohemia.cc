@@ -31,7 +31,7 @@ size_t flush(size_t wish) {
   const size_t freed = given_back() - before;
   faces::note_flush(freed);
   const base::Line reason = base::Line("") << "gave back " << freed / 1024 << "k";
-  os::log::event(since, wish, nullptr, "Flush", 0, &reason);
+  os::log::event(since, wish < now.dirty ? wish : now.dirty, nullptr, "Flush", 0, &reason);
   return freed;
 }
 

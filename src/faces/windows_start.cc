@@ -83,6 +83,30 @@ void write_summary(bool process_ends) {
   os::log::write(line.bytes(flushed_bytes));
 }
 
+// Leaves no lock waited for: a thread that was stopped inside would keep it for ever.
+void tell_at_end(bool process_ends) {
+  const bool logs = options::values.log == options::Log::region;
+  if (process_ends && heap::is_locked()) {
+    const Line line = Line("") << "no summary: a thread was stopped while it was inside the allocator";
+    return logs ? os::log::write(line) : void();
+  }
+  heap::checked::check_all();
+  if (options::values.stats == options::Stats::at_exit) observe::print(2);
+  if (logs) write_summary(process_ends);
+}
+
+// What is in use stays where it is. When nothing is, nothing of the library stays.
+void unload() {
+  heap::end_thread();
+  os::leave_threads();
+  tell_at_end(false);
+  hummock_stats_t stats = {};
+  stats.size = sizeof stats;
+  observe::collect(&stats);
+  if (stats.live == 0) pages::unmap_all();
+  os::log::close();
+}
+
 void start(HMODULE module) {
   read_options(module);
   heap::initialise();
@@ -94,20 +118,6 @@ void start(HMODULE module) {
   if (options::values.verbose) options::print_effective();
   enable_large_pages();
   heap::start_background();
-}
-
-// Other threads are gone, wherever they were: nothing that takes a lock may be waited for.
-void end_with_process() {
-  if (options::values.log == options::Log::region) write_summary(true);
-  os::log::close();
-}
-
-void unload() {
-  heap::end_thread();
-  os::leave_threads();
-  heap::checked::check_all();
-  if (options::values.log == options::Log::region) write_summary(false);
-  os::log::close();
 }
 
 }  // namespace
@@ -142,8 +152,8 @@ extern "C" BOOL WINAPI DllMain(HINSTANCE module, DWORD reason, void* process_end
       heap::end_thread();
       break;
     case DLL_PROCESS_DETACH:
-      if (options::values.stats == options::Stats::at_exit) observe::print(2);
-      process_ends != nullptr ? faces::end_with_process() : faces::unload();
+      // At the process's end others may still free blocks: all stays as it is.
+      process_ends != nullptr ? faces::tell_at_end(true) : faces::unload();
       break;
     default:
       break;

@@ -142,6 +142,10 @@ void end_thread() {
   detach(heap);
 }
 
+bool is_locked() {
+  return pool_lock.is_held() || checked::is_locked() || pages::is_locked();
+}
+
 Heap* new_user_heap() {
   Heap* heap = new_record();
   if (heap == nullptr) return nullptr;

@@ -23,6 +23,9 @@ void initialise();
 // another one; where the system tells of a thread's end but once, that is given up with the next block.
 void end_thread();
 
+// When no other thread is left: was one stopped inside a lock that figures or checks need?
+bool is_locked();
+
 // A zeroed record from the pool, counted as a first-class heap.
 Heap* new_user_heap();
 void delete_user_heap(Heap* heap);

@@ -226,5 +226,8 @@ void unlock_after_fork() {
 void unlock_in_child() {
   lock.unlock_in_child();
 }
+bool is_locked() {
+  return lock.is_held();
+}
 
 }  // namespace hummock::heap::checked

@@ -123,6 +123,8 @@ bool unmap(void* address, size_t size) {
   return calls.unmap(address, size) == 0;
 }
 
+void unmap_maps() {}
+
 bool purge(void* address, size_t size) {
   KeepErrno keep;
   return calls.advise(address, size, MADV_DONTNEED) == 0;

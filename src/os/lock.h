@@ -31,6 +31,9 @@ class Lock {
     if ((__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) & 1) != 0) wake_one();
   }
 
+  // For who knows that no other thread is left: somebody was stopped inside.
+  bool is_held() const { return __atomic_load_n(&state_, __ATOMIC_RELAXED) != 0; }
+
   // For the handlers of fork. A fork in a signal handler may have interrupted this very thread inside
   // the lock: it then stays held, in parent and child, until the interrupted code lets it go.
   void lock_for_fork() {

@@ -59,6 +59,9 @@ inline bool commit(void*, size_t) {
 // Gives address space back. False when the system refused (its map count is exhausted).
 bool unmap(void* address, size_t size);
 
+// Gives back all that map() handed out, where the library may be unloaded.
+void unmap_maps();
+
 // Gives the memory behind whole pages back and keeps the address space; it reads zero after (where memory
 // must be committed: after the next commit). False when refused: contents are then unchanged.
 bool purge(void* address, size_t size);

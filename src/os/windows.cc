@@ -84,6 +84,11 @@ uintptr_t find_by_walk(size_t total, size_t align, size_t before) {
   return 0;
 }
 
+// What map() handed out, for unmap_maps(): of records, which are never given back one by one.
+constexpr size_t kMostMaps = 256;
+void* maps[kMostMaps];
+size_t map_count;  // atomic, relaxed
+
 }  // namespace
 
 Calls calls = {raw_alloc,  raw_free,   raw_large_page_minimum, raw_open_token,
@@ -121,8 +126,17 @@ void* map(size_t size) {
   KeepError keep;
   const uint64_t since = log::ticks();
   void* mapped = alloc(0, size, MEM_RESERVE | MEM_COMMIT);
-  if (mapped != nullptr) log::event(since, size, mapped, "Alloc SP", static_cast<ptrdiff_t>(size));
+  if (mapped == nullptr) return nullptr;
+  log::event(since, size, mapped, "Alloc SP", static_cast<ptrdiff_t>(size));
+  const size_t number = __atomic_fetch_add(&map_count, 1, __ATOMIC_RELAXED);
+  if (number < kMostMaps) maps[number] = mapped;
   return mapped;
+}
+
+void unmap_maps() {
+  const size_t count = map_count < kMostMaps ? map_count : kMostMaps;
+  for (size_t i = 0; i < count; ++i) calls.virtual_free(maps[i], 0, MEM_RELEASE);
+  map_count = 0;
 }
 
 void* map_aligned(size_t size, size_t align, size_t before) {

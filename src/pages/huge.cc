@@ -144,5 +144,8 @@ void huge_unlock() {
 void huge_reset() {
   lock.unlock_in_child();
 }
+bool huge_is_locked() {
+  return lock.is_held();
+}
 
 }  // namespace hummock::pages

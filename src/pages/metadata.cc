@@ -47,5 +47,8 @@ void metadata_unlock() {
 void metadata_reset() {
   lock.unlock_in_child();
 }
+bool metadata_is_locked() {
+  return lock.is_held();
+}
 
 }  // namespace hummock::pages

@@ -384,4 +384,19 @@ void reset_all() {
   huge_reset();
 }
 
+bool is_locked() {
+  return page_lock.is_held() || huge_is_locked() || metadata_is_locked();
+}
+
+void unmap_all() {
+  for (Region* region = regions; region != nullptr;) {
+    char* base = region->base;
+    const size_t size = region->huge_pages * kSlotsPerHugePage * kSlotSize;
+    region = region->next;
+    os::unmap(base, size);
+  }
+  regions = nullptr;
+  os::unmap_maps();
+}
+
 }  // namespace hummock::pages

@@ -72,6 +72,11 @@ void lock_all();
 void unlock_all();
 void reset_all();
 
+// When no other thread is left: was one stopped inside a lock of this layer?
+bool is_locked();
+// Gives all regions and records back. Nothing of the library may be used after.
+void unmap_all();
+
 }  // namespace hummock::pages
 
 #endif  // HUMMOCK_PAGES_PAGES_H

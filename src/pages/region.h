@@ -75,6 +75,7 @@ void note_huge_bytes(size_t bytes);
 void huge_lock();
 void huge_unlock();
 void huge_reset();
+bool huge_is_locked();
 void huge_totals(Totals* out);
 void visit_huge(void (*visit)(const SlabHeader*, void*), void* context);
 SlabHeader* enclosing_huge(const void* p);

@@ -222,6 +222,17 @@ void calls_after_detach() {
   CHECK(dll.total_committed() < before + (1 << 20));
 }
 
+// ---- Where slots are short ------------------------------------------------------------------------
+
+void use_up_thread_slots() {
+  for (int i = 0; i < 70; ++i) CHECK(TlsAlloc() != TLS_OUT_OF_INDEXES);
+}
+
+void use_up_exit_slots() {
+  while (FlsAlloc(nullptr) != FLS_OUT_OF_INDEXES) {
+  }
+}
+
 // ---- Loading and unloading ------------------------------------------------------------------------
 
 void unload_and_load() {
@@ -303,6 +314,7 @@ void huge_pages_late() {
 struct Scenario {
   const char* name;
   void (*run)();
+  void (*before)() = nullptr;
 };
 
 const Scenario kScenarios[] = {
@@ -311,6 +323,8 @@ const Scenario kScenarios[] = {
     {"stress", threads_stress},
     {"threads", threads_come_and_go},
     {"late", calls_after_detach},
+    {"far_slot", threads_stress, use_up_thread_slots},
+    {"no_exit_slot", threads_come_and_go, use_up_exit_slots},
     {"reload", unload_and_load},
     {"unload", unload_under_threads},
     {"exit", exit_under_load},
@@ -324,6 +338,7 @@ const Scenario kScenarios[] = {
 int main(int count, char** arguments) {
   for (const Scenario& scenario : kScenarios) {
     if (count != 2 || strcmp(arguments[1], scenario.name) != 0) continue;
+    if (scenario.before != nullptr) scenario.before();
     dll = load("hummock_bi");
     scenario.run();
     printf("%s: passed\n", scenario.name);
