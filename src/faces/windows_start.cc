@@ -25,7 +25,7 @@ size_t flushed_bytes;  // likewise
 // Options stand in a file beside the DLL, of its name but with .conf at its end: a game's players have no
 // use for environment variables, which go over it. An option a line; what follows a # is a remark.
 constexpr size_t kConfRoom = 4096;
-char conf[kConfRoom + 64];
+char conf[2 * kConfRoom + 64];
 
 size_t read_conf(HMODULE module, char* out, size_t room) {
   char path[MAX_PATH + 8];
@@ -45,11 +45,22 @@ size_t read_conf(HMODULE module, char* out, size_t room) {
 // As options are written elsewhere: commas between, no remarks. `nolog` alone is understood.
 void append_conf(const char* text, size_t length) {
   char* out = conf + strlen(conf);
+  char* entry = out;
   bool remark = false;
-  for (size_t i = 0; i < length; ++i) {
-    const bool ends = text[i] == '\n' || text[i] == '\r';
-    remark = !ends && (remark || text[i] == '#');
-    if (!remark) *out++ = ends ? ',' : text[i];
+  for (size_t i = 0; i <= length; ++i) {
+    const char c = i < length ? text[i] : '\n';
+    const bool ends = c == '\n' || c == '\r' || c == ',';
+    remark = c != '\n' && (remark || c == '#');
+    if (remark || c == ' ' || c == '\t') continue;
+    if (!ends) {
+      *out++ = c;
+      continue;
+    }
+    *out = '\0';
+    if (strcmp(entry, "nolog") == 0) strcpy(entry, "log:none");
+    out = entry + strlen(entry);
+    *out++ = ',';
+    entry = out;
   }
   *out = '\0';
 }

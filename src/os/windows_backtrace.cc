@@ -13,6 +13,7 @@ unsigned callers(void** frames, unsigned most) {
 // Module and offset: names need the symbols, which a debugger has.
 void print_frames(void* const* frames, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
+    if (frames[i] == nullptr) continue;
     HMODULE module = nullptr;
     char name[MAX_PATH] = "?";
     const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;

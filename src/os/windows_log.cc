@@ -119,9 +119,10 @@ void write_said(const char* text, size_t length) {
     base::Line line("");
     return write(line.text(text, length - 1));
   }
-  if (length > sizeof early - early_length) return;
-  memcpy(early + early_length, text, length);
-  early_length += length;
+  if (length + 1 > sizeof early - early_length) return;
+  memcpy(early + early_length, text, length - 1);
+  memcpy(early + early_length + length - 1, "\r\n", 2);
+  early_length += length + 1;
 }
 
 void event(uint64_t since, size_t size, const void* at, const char* what, ptrdiff_t change,
@@ -172,6 +173,7 @@ void write_text(int fd, const char* text, size_t length) {
 
 // As a fault that nobody continues: the program's own crash handler, or the system's, tells of it.
 void stop() {
+  os::log::write(Line("") << "the program, or what it loaded, misused its memory; the allocator found it, and stops");
   constexpr DWORD kHeapCorruption = 0xc0000374;
   RaiseException(kHeapCorruption, EXCEPTION_NONCONTINUABLE, 0, nullptr);
   TerminateProcess(GetCurrentProcess(), kHeapCorruption);

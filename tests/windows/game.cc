@@ -300,7 +300,7 @@ void double_free() {
   void* block = dll.alloc(100);
   dll.free(block);
   dll.free(block);
-  for (int i = 0; i < 10; ++i) dll.alloc(100);
+  for (int i = 0; i < 2000; ++i) dll.alloc(100);  // before one could be handed out twice
 }
 
 void huge_pages_late() {
