@@ -174,6 +174,7 @@ def main():
     parser.add_argument("scenario", nargs="?")
     options = parser.parse_args()
     options.build, options.prefix = options.build.resolve(), options.prefix.resolve()
+    runs = options.prefix / "runs"
     if shutil.which("wine") is None:
         print("skipped: Wine is not installed")
         return SKIP
@@ -182,14 +183,16 @@ def main():
         return 0
     if options.program == "boot":
         options.prefix.mkdir(parents=True, exist_ok=True)
+        runs.unlink(missing_ok=True)
         ended = wine(options.prefix, [options.build / "tests/windows/game.exe"], options.prefix)
         if "usage: game SCENARIO" not in ended.stdout:
             print("skipped: this Wine does not run such programs")
             print(ended.stdout + ended.stderr)
             return SKIP
+        runs.touch()
         return 0
-    if not options.prefix.is_dir():
-        print("skipped: Wine did not start")
+    if not runs.exists():
+        print("skipped: this Wine does not run such programs")
         return SKIP
     with tempfile.TemporaryDirectory(prefix="hummock_game_") as directory:
         game = Game(options, pathlib.Path(directory))
