@@ -37,7 +37,7 @@ lint: configure
 	@scripts/packages.sh lint
 	@clang-format --dry-run --Werror $(SOURCES)
 	@scripts/check_layers.sh
-	@clang-tidy -p build --quiet $(shell git ls-files 'src/*.cc')
+	@clang-tidy -p build --quiet $(shell git ls-files 'src/*.cc' 'tools/*.cc')
 
 clean:
 	@rm -rf build out

@@ -19,7 +19,7 @@ HUMMOCK_CXX_SYMBOLS(HUMMOCK_DECLARE)
 #undef HUMMOCK_DECLARE
 
 // Weak too: a program that is linked statically has no dynamic linker to ask.
-extern "C" __attribute__((weak)) decltype(dlsym) dlsym;
+extern "C" __attribute__((weak)) decltype(dlsym) weak_dlsym __asm__("dlsym");
 
 namespace hummock::faces {
 namespace {
@@ -32,13 +32,13 @@ struct Entry {
 // A program without C++ may have loaded it with a plug-in, perhaps out of the global scope. dlopen is not
 // referred to by name: static linking would warn of it.
 void* find_loaded(const char* name) {
-  if (&dlsym == nullptr) return nullptr;
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
-  auto* open = reinterpret_cast<decltype(&dlopen)>(dlsym(RTLD_DEFAULT, "dlopen"));
+  if (&weak_dlsym == nullptr) return nullptr;
+  if (void* found = weak_dlsym(RTLD_DEFAULT, name)) return found;
+  auto* open = reinterpret_cast<decltype(&dlopen)>(weak_dlsym(RTLD_DEFAULT, "dlopen"));
   if (open == nullptr) return nullptr;
   for (const char* library : {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"}) {
     void* handle = open(library, RTLD_LAZY | RTLD_NOLOAD);
-    void* found = handle == nullptr ? nullptr : dlsym(handle, name);
+    void* found = handle == nullptr ? nullptr : weak_dlsym(handle, name);
     if (found != nullptr) return found;
   }
   return nullptr;

@@ -46,8 +46,18 @@ void keep_record(Heap* heap) {
   pool = heap;
 }
 
-// The thread ends: nothing of it may be stranded. The inbox is sealed first, so that a freer who comes
-// late finds nobody and looks at the slab itself, which by then is shared or will be by us.
+// Nobody will read it. A freer who comes late finds nobody, and looks at the slab itself: by then it is
+// shared, or will be by us, or it is somebody else's.
+void seal_inbox(Heap* heap) {
+  SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
+  while (late != nullptr && late != kSealed) {
+    SlabHeader* next = late->inbox_next;
+    unqueue(late);
+    late = next;
+  }
+}
+
+// The thread ends: nothing of it may be stranded.
 void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
   thread_heap = &ended_heap;
@@ -55,12 +65,7 @@ void detach(void* record) {
   read_inbox(heap);
   leave_slabs(heap);
   flush_remote(heap);
-  SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
-  while (late != nullptr && late != kSealed) {
-    SlabHeader* next = late->inbox_next;
-    unqueue(late);
-    late = next;
-  }
+  seal_inbox(heap);
   {
     os::LockGuard guard(pool_lock);
     --threads;
@@ -164,6 +169,8 @@ void delete_user_heap(Heap* heap) {
     users.remove(heap);
     --user_heaps;
   }
+  // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
+  seal_inbox(heap);
   heap->user = false;
   keep_record(heap);
 }

@@ -188,7 +188,8 @@ void open_bins(Heap* heap) {
     bin.blocks = list_end(bin, kFresh);
     bin.turn = next_turn(kFresh);
     bin.recent = list_end(bin, bin.turn);
-    bin.limit = bin.room = 0;
+    bin.limit = 0;
+    bin.room = 0;
     bin.current = nullptr;
     Reserve& reserve = heap->reserve[c];
     reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = 0;

@@ -21,6 +21,7 @@
 //   HEAPS     1 or 2
 //   STAY_A, STAY_B   the heap's thread does not end
 //   REATTACH  heap A's record is used again by another thread
+//   HEAPS_FREE_NOTHING  the heaps' threads leave that to the others
 //   FIRST_CLASS  there is a first-class heap, too
 //   MUTANT_…  a wrong protocol: an error must be found
 
@@ -65,7 +66,6 @@
 #define FREER2 5
 #define USER 6   // a first-class heap
 #define INBOX 8   // who has the queued flag: inbox of heap h is INBOX + h
-#define FULL 8    // owner: heap + FULL
 
 // An inbox holds nothing, the header, or the seal.
 #define EMPTY 0
@@ -256,7 +256,7 @@ inline settle() {
 
 inline give_away() {
   atomic {
-    assert(holder == me && owner == me + FULL * is_full && !listed && list == NO_LIST && home == me);
+    assert(holder == me && owner == me && !listed && list == NO_LIST && home == me);
     shared_live = live;
     notify = (BLOCKS - live >= WANT -> 0 : WANT - (BLOCKS - live));
     is_full = 0
@@ -280,17 +280,6 @@ inline give_away() {
   fi
 }
 
-inline reconsider() {
-#ifdef MUTANT_NO_RECONSIDER
-  skip
-#else
-  if
-  :: (remote & SHARED) != 0 -> settle()
-  :: else
-  fi
-#endif
-}
-
 // ---- src/heap/remote.cc
 
 inline clear_queued() {
@@ -301,7 +290,7 @@ inline clear_queued() {
 
 // Leaves t = 1 when nobody is there.
 inline post() {
-  to = owner & 7;
+  to = owner;
   atomic {
     if
     :: to <= SHARD || inbox[to - A] == SEALED -> t = 1
@@ -313,6 +302,51 @@ inline post() {
     fi;
     to = 0
   }
+}
+
+// Who cleared the flag looks again: at a slab that has an owner with enough for it to hear of, and at a
+// shared one.
+inline reconsider() {
+#ifdef MUTANT_NO_LOOK
+  skip
+#else
+  do
+  :: atomic { (remote & SHARED) != 0 -> t = 1; break }
+#ifndef MUTANT_LOOK_AT_SHARED_ONLY
+  :: atomic { (remote & (SHARED | QUEUED)) == 0 && COUNT(remote) != 0 -> word = remote }
+     bound = notify;
+     to = owner;
+     atomic {
+       if
+       :: COUNT(word) >= bound && to > SHARD && remote == word ->
+          assert(queuer == NOBODY);
+          remote = remote | QUEUED;
+          queuer = me
+       :: else
+       fi;
+       t = (COUNT(word) >= bound && to > SHARD);
+       word = 0;
+       bound = 0;
+       to = 0
+     }
+     if
+     :: atomic { !t -> break }
+     :: atomic { t && queuer != me -> t = 0 }
+     :: atomic { t && queuer == me -> t = 0 }
+        post();
+        if
+        :: atomic { t -> t = 0; clear_queued() }
+        :: atomic { !t -> break }
+        fi
+     fi
+#endif
+  :: else -> break
+  od;
+  if
+  :: t -> t = 0; settle()
+  :: else
+  fi
+#endif
 }
 
 inline replace_remote() {
@@ -412,16 +446,17 @@ inline give_back_if_empty() {
 // After the exchange, which found the header.
 inline read_inbox() {
   atomic {
-    t = ((owner & 7) == me);
+    t = ((owner) == me);
 #ifndef MUTANT_CLEAR_LATE
     clear_queued()
 #endif
   }
   if
   :: atomic { t && current -> t = 0 }  // the next refill drains it
-  :: atomic { t && !current -> t = 0; unlist() }
-     owner = me;
+  :: t && !current ->
      atomic {
+       t = 0;
+       unlist();
        take_remote();
        file_slab()
      }
@@ -442,10 +477,15 @@ inline take_inbox(rest) {
   fi
 }
 
+inline keep_slab() {
+  assert(holder == me && owner == me && list == NO_LIST);
+  is_full = (live == BLOCKS);
+  list = (is_full -> FULL_LIST : PARTIAL)
+}
+
 inline retire() {
   if
-  :: atomic { home_frees -> assert(holder == me); is_full = 1 }
-     atomic { owner = me + FULL; list = FULL_LIST }
+  :: atomic { home_frees -> keep_slab() }
   :: else -> give_away()
   fi
 }
@@ -455,8 +495,7 @@ inline leave_slabs() {
   :: atomic {
        current || list != NO_LIST ->
        if
-       :: list == FULL_LIST -> list = NO_LIST
-       :: list == PARTIAL -> unlist()
+       :: list != NO_LIST -> unlist()
        :: else
        fi;
        current = 0
@@ -497,6 +536,10 @@ inline keep_for_later() {
 inline release_own() {
   put_block();
   if
+  :: is_full -> unlist(); list = PARTIAL
+  :: else
+  fi;
+  if
   :: live == 0 && !current -> unlist(); t = 1
   :: else
   fi
@@ -504,14 +547,7 @@ inline release_own() {
 
 // ---- src/heap/attach.cc
 
-inline detach() {
-  atomic { take_inbox(EMPTY) }
-  if
-  :: atomic { t -> t = 0 }
-     read_inbox()
-  :: else
-  fi;
-  leave_slabs();
+inline seal() {
 #ifdef MUTANT_NO_SEAL
   atomic { take_inbox(EMPTY) }
 #else
@@ -550,31 +586,42 @@ life:
   :: atomic { !current && span_free && mallocs > 0 -> create() }
      notify = WANT;
      owner = me
-  // free: own, own and full, given away by this heap, others'
+#ifndef HEAPS_FREE_NOTHING
+  // free: own, others', given away by this heap
   :: atomic { out > 0 && owner == me -> pick(); release_own() }
      give_back_if_empty()
-  :: atomic { out > 0 && owner == me + FULL -> pick(); unlist(); list = PARTIAL }
-     atomic { owner = me; release_own() }
-     give_back_if_empty()
-  :: atomic { out > 0 && (owner & 7) != me && home != me && count < BATCH -> pick(); keep_for_later() }
-  :: atomic { out > 0 && (owner & 7) != me && home == me && count < BATCH -> pick() }
+  :: atomic { out > 0 && owner != me && home != me && count < BATCH -> pick(); keep_for_later() }
+  :: atomic { out > 0 && owner != me && home == me && count < BATCH -> pick() }
      if
      :: atomic { (remote & SHARED) == 0 -> keep_for_later() }
      :: atomic { (remote & SHARED) != 0 && shard_lock == NOBODY -> shard_lock = me }
         take_over();
         atomic {
           home_frees = 1;
-          put_block();
-          file_slab()
+          keep_slab();
+          block[p] = OUT;  // the block is kept at hand: to be handed out, or freed to its slab
+          p = 0;
+          out++
         }
-        give_back_if_empty()
      fi
   :: atomic { count > 0 -> start_push() }
      hand_over()
+#endif
   // keep_one_spare
   :: atomic { current && live == 0 -> current = 0; give_back() }
   :: break
   od;
+  if
+  :: !stays ->
+     atomic { take_inbox(EMPTY) }
+     if
+     :: atomic { t -> t = 0 }
+        read_inbox()
+     :: else
+     fi;
+     leave_slabs()
+  :: else
+  fi;
   if
   :: atomic { count > 0 -> start_push() }
      hand_over()
@@ -583,7 +630,7 @@ life:
   if
   :: stays -> spare = spare | current
   :: else ->
-     detach();
+     seal();
      if
      :: atomic { again -> again = 0; inbox[me - A] = EMPTY }
         goto life
@@ -618,7 +665,7 @@ proctype freer(byte me) {
 // Nobody frees here from outside its lock, so all it has to do with the rest is that its slab's header
 // may still be flagged. It is destroyed with its slab; then a thread gets its record, and ends.
 proctype first_class_heap(byte me) {
-  byte old, b, n, t;
+  byte old, word, bound, to, b, n, t;
   bit current;
 
   if
@@ -632,6 +679,15 @@ proctype first_class_heap(byte me) {
      atomic { current = 0; destroy() }
   :: true
   fi;
+  // delete_user_heap
+#ifndef MUTANT_NO_SEAL_OF_FIRST_CLASS
+  atomic { take_inbox(SEALED) }
+  if
+  :: atomic { t -> t = 0; clear_queued() }
+     reconsider()
+  :: else
+  fi;
+#endif
   // new_record, attach
   atomic { assert(inbox[me - A] != HEADER); inbox[me - A] = EMPTY }
   // detach
@@ -685,7 +741,7 @@ init {
     :: else ->
        // Nobody forgot it: the heap that has it keeps it for its next malloc, or will hear of it, or
        // too few blocks came back from others to be told of.
-       assert((remote & SHARED) == 0 && holder == (owner & 7));
+       assert((remote & SHARED) == 0 && holder == (owner));
        assert((holder == A && STAYS_A) || (holder == B && STAYS_B));
        assert(spare || COUNT(remote) < notify || queuer == INBOX + holder)
     fi

@@ -2,13 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <string>
+
+#include "support/capture.h"
 
 using hummock::base::Line;
 
@@ -19,24 +17,6 @@ std::string text(const Line& line) {
 }
 Line plain() {
   return Line("");
-}
-
-// What `act` writes to standard error.
-template <class Act>
-std::string standard_error_of(Act act) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const int saved = dup(2);
-  dup2(ends[1], 2);
-  act();
-  dup2(saved, 2);
-  close(saved);
-  close(ends[1]);
-  std::string all;
-  char piece[4096];
-  for (ssize_t n; (n = read(ends[0], piece, sizeof(piece))) > 0;) all.append(piece, static_cast<size_t>(n));
-  close(ends[0]);
-  return all;
 }
 
 }  // namespace
@@ -90,25 +70,14 @@ TEST_CASE("a text too long is cut and ends its line") {
 
 TEST_CASE("say writes one line and keeps errno") {
   errno = 4711;
-  CHECK(standard_error_of([] { hummock::base::say(Line() << "one"); }) == "hummock: one\n");
+  CHECK(support::standard_error_of([] { hummock::base::say(Line() << "one"); }) == "hummock: one\n");
   errno = 4711;
   hummock::base::write_line(-1, plain());
   CHECK(errno == 4711);
 }
 
 TEST_CASE("die says and aborts") {
-  int status = 0;
-  const std::string said = standard_error_of([&] {
-    const pid_t child = fork();
-    if (child == 0) {
-      // An emulator adds a line of its own when a program dies: by then standard error is closed. Once
-      // this returns, abort() goes on and ends the process by the signal.
-      signal(SIGABRT, [](int) { close(2); });
-      hummock::base::die(Line() << "the end");
-    }
-    waitpid(child, &status, 0);
-  });
-  CHECK(said == "hummock: the end\n");
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGABRT);
+  const support::Ending ending = support::ending_of([] { hummock::base::die(Line() << "the end"); });
+  CHECK(ending.said == "hummock: the end\n");
+  CHECK(ending.aborted);
 }

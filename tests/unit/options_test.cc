@@ -9,51 +9,27 @@
 #include <string>
 #include <vector>
 
+#include "support/capture.h"
+
 namespace options = hummock::options;
 using options::values;
+using support::contains;
 
 namespace {
 
 // Loads the options as if the program and its environment were these; returns the warnings.
 std::string load(const char* program_conf, std::vector<const char*> environment) {
   environment.push_back(nullptr);
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const int saved = dup(2);
-  dup2(ends[1], 2);
-  options::load(program_conf, environment.data());
-  dup2(saved, 2);
-  close(saved);
-  close(ends[1]);
-  std::string all;
-  char piece[4096];
-  for (ssize_t n; (n = read(ends[0], piece, sizeof(piece))) > 0;) all.append(piece, static_cast<size_t>(n));
-  close(ends[0]);
-  return all;
+  return support::standard_error_of([&] { options::load(program_conf, environment.data()); });
 }
 
 std::string effective() {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const int saved = dup(2);
-  dup2(ends[1], 2);
-  options::print_effective();
-  dup2(saved, 2);
-  close(saved);
-  close(ends[1]);
-  char all[8192];
-  const ssize_t n = read(ends[0], all, sizeof(all));
-  close(ends[0]);
-  return std::string(all, n > 0 ? static_cast<size_t>(n) : 0);
+  return support::standard_error_of([] { options::print_effective(); });
 }
 
 std::string get(const char* name) {
   char value[64];
   return options::get(name, value, sizeof(value)) == 0 ? value : "?";
-}
-
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 // The allocator under this program reads the same values: leave them as a program would find them.

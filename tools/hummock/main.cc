@@ -26,9 +26,7 @@ int check(const std::string& name) {
   return reason.empty() ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int dispatch(int count, char** arguments) {
   CLI::App app("Hummock, a memory allocator for multi-core machines");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
@@ -55,4 +53,15 @@ int main(int count, char** arguments) {
     return 0;
   }
   return *check_command ? check(name) : run(options);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    return dispatch(count, arguments);
+  } catch (const std::exception& error) {
+    fprintf(stderr, "hummock: %s\n", error.what());
+  }
+  return 1;
 }

@@ -26,7 +26,7 @@ std::string find(const std::string& name) {
   std::stringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
   std::string found, folder;
   while (std::getline(folders, folder, ':')) {
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
     if (!is_file(candidate)) continue;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
     if (found.empty()) found = candidate;

@@ -1,22 +1,12 @@
-// The libc surface and the C++ operators: what POSIX, C23, C++ and glibc promise of each function. Knows
-// nothing of Hummock, so that it runs on any malloc; glibc alone must pass but for the marked lines.
-// Prints one line a failure.
-#include <dlfcn.h>
-#include <errno.h>
-#include <limits.h>
-#include <malloc.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+// The libc surface: what POSIX, C23 and glibc promise of each function.
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <new>
 #include <vector>
 
+#include "surface.h"
+
 extern "C" {
-__attribute__((weak)) int hummock_is_active(void);
 __attribute__((weak)) void free_sized(void*, size_t);
 __attribute__((weak)) void free_aligned_sized(void*, size_t, size_t);
 __attribute__((weak)) void* __libc_malloc(size_t);
@@ -25,50 +15,6 @@ __attribute__((weak)) void __libc_free(void*);
 }
 
 namespace {
-
-int failures = 0;
-bool ours = false;
-
-#define CHECK(condition) check((condition), __LINE__, #condition)
-#define CHECK_AT(condition, n) check((condition), __LINE__, #condition, (n))
-#define FAILS(call, error) (errno = 0, (call) == nullptr && errno == (error))
-
-void check(bool holds, int line, const char* text, size_t n = SIZE_MAX) {
-  if (holds) return;
-  ++failures;
-  if (n == SIZE_MAX) fprintf(stderr, "surface.cc:%d: %s\n", line, text);
-  if (n != SIZE_MAX) fprintf(stderr, "surface.cc:%d: %s (with %zu)\n", line, text, n);
-}
-
-// Hides a value from the compiler, which would warn of impossible sizes and drop unused calls.
-template <class T>
-T hidden(T value) {
-  __asm__ volatile("" : "+r"(value) : : "memory");
-  return value;
-}
-
-bool is_aligned(const void* block, size_t alignment) {
-  return (reinterpret_cast<uintptr_t>(block) & (alignment - 1)) == 0;
-}
-
-bool holds(const void* block, int byte, size_t n) {
-  const unsigned char* bytes = static_cast<const unsigned char*>(block);
-  for (size_t i = 0; i < n; ++i) {
-    if (bytes[i] != static_cast<unsigned char>(byte)) return false;
-  }
-  return true;
-}
-
-const size_t kSizes[] = {0,     1,     7,     8,      15,      16,      17,      64,      100,
-                         256,   257,   1000,  1024,   1025,    4096,    5000,    8192,    8193,
-                         20000, 65536, 65537, 262144, 1000000, 2097152, 5000000, 20000000};
-const size_t kTooLarge[] = {SIZE_MAX,
-                            SIZE_MAX - 1,
-                            SIZE_MAX - 15,
-                            SIZE_MAX - 4096,
-                            SIZE_MAX / 2 + 1,
-                            static_cast<size_t>(PTRDIFF_MAX),
-                            static_cast<size_t>(PTRDIFF_MAX) - 65536};
 
 // ---- ISO C --------------------------------------------------------------------------------------
 
@@ -288,115 +234,8 @@ void test_reports() {
   close(saved);
 }
 
-// ---- C++ ----------------------------------------------------------------------------------------
-
-struct Strange {};  // not derived from anything
-
-int handler_calls = 0;
-void throw_strange() {
-  ++handler_calls, throw Strange();
-}
-void give_up_third_time() {
-  if (++handler_calls == 3) std::set_new_handler(nullptr);
-}
-
-// What came of a call: a block, null, bad_alloc, what the handler threw.
-enum Outcome { kBlock, kNull, kBadAlloc, kStrange, kOther };
-
-template <class Call>
-Outcome outcome(Call call) {
-  try {
-    void* block = call();
-    return block == nullptr ? kNull : kBlock;
-  } catch (const std::bad_alloc&) {
-    return kBadAlloc;
-  } catch (const Strange&) {
-    return kStrange;
-  } catch (...) {
-    return kOther;
-  }
-}
-
-// The eight forms of new, by number: bit 0 array, bit 1 nothrow, bit 2 aligned.
-void* make(int form, size_t n, size_t alignment) {
-  const auto align = static_cast<std::align_val_t>(alignment);
-  switch (form) {
-    case 0:
-      return ::operator new(n);
-    case 1:
-      return ::operator new[](n);
-    case 2:
-      return ::operator new(n, std::nothrow);
-    case 3:
-      return ::operator new[](n, std::nothrow);
-    case 4:
-      return ::operator new(n, align);
-    case 5:
-      return ::operator new[](n, align);
-    case 6:
-      return ::operator new(n, align, std::nothrow);
-    default:
-      return ::operator new[](n, align, std::nothrow);
-  }
-}
-
-// The forms of delete that fit: of three kinds each (plain, sized, nothrow).
-void unmake(int form, int kind, void* block, size_t n, size_t alignment) {
-  const auto align = static_cast<std::align_val_t>(alignment);
-  const bool array = (form & 1) != 0;
-  if ((form & 4) == 0) {
-    if (kind == 0) return array ? ::operator delete[](block) : ::operator delete(block);
-    if (kind == 1) return array ? ::operator delete[](block, n) : ::operator delete(block, n);
-    return array ? ::operator delete[](block, std::nothrow) : ::operator delete(block, std::nothrow);
-  }
-  if (kind == 0) return array ? ::operator delete[](block, align) : ::operator delete(block, align);
-  if (kind == 1) return array ? ::operator delete[](block, n, align) : ::operator delete(block, n, align);
-  return array ? ::operator delete[](block, align, std::nothrow)
-               : ::operator delete(block, align, std::nothrow);
-}
-
-void test_operators() {
-  for (int form = 0; form < 8; ++form) {
-    const size_t alignment = form < 4 ? 16 : 128;
-    for (int kind = 0; kind < 3; ++kind) {
-      for (size_t n : kSizes) {
-        void* block = make(form, n, alignment);
-        CHECK_AT(block != nullptr && is_aligned(block, alignment) && malloc_usable_size(block) >= n, n);
-        memset(block, 1, n);
-        unmake(form, kind, block, n, alignment);
-      }
-      unmake(form, kind, nullptr, 8, alignment);
-    }
-  }
-}
-
-void test_operator_failures() {
-  for (int form = 0; form < 8; ++form) {
-    const auto at = static_cast<size_t>(form);
-    const bool quiet = (form & 2) != 0;
-    for (size_t n : kTooLarge) {
-      if (!ours && form >= 4 && n > SIZE_MAX - 64) continue;  // libstdc++ 12 rounds up to 0
-      const auto call = [&] { return make(form, hidden(n), 64); };
-      CHECK_AT(outcome(call) == (quiet ? kNull : kBadAlloc), at);
-
-      handler_calls = 0;
-      std::set_new_handler(throw_strange);
-      CHECK_AT(outcome(call) == (quiet ? kNull : kStrange) && handler_calls == 1, at);
-      CHECK_AT(std::get_new_handler() == throw_strange, at);
-
-      handler_calls = 0;
-      std::set_new_handler(give_up_third_time);
-      CHECK_AT(outcome(call) == (quiet ? kNull : kBadAlloc) && handler_calls == 3, at);
-      std::set_new_handler(nullptr);
-    }
-  }
-  // The expressions; the compiler may drop one whose result is not used.
-  CHECK(outcome([] { return hidden(new (std::nothrow) int[hidden(SIZE_MAX / 16)]); }) == kNull);
-  CHECK(outcome([] { return hidden(new char[hidden(size_t{PTRDIFF_MAX})]); }) == kBadAlloc);
-}
-
 void test_interposed() {
-  // A stream, a vector and a string of libc's and libstdc++'s own making come from the same malloc.
+  // Strings of libc's own making come from the same malloc.
   char* copy = strdup("text made by libc");
   CHECK(malloc_usable_size(copy) >= 18);
   free(copy);
@@ -409,9 +248,7 @@ void test_interposed() {
 }  // namespace
 
 int main() {
-  ours = hummock_is_active != nullptr && hummock_is_active() == 1;
-  printf("malloc is %s\n", ours ? "hummock's" : "another");
-  if (getenv("LD_PRELOAD") != nullptr && strstr(getenv("LD_PRELOAD"), "libhummock") != nullptr) CHECK(ours);
+  begin();
   test_malloc();
   test_calloc();
   test_realloc();
@@ -422,9 +259,6 @@ int main() {
   test_second_names();
   test_figures();
   test_reports();
-  test_operators();
-  test_operator_failures();
   test_interposed();
-  if (failures != 0) fprintf(stderr, "%d failures\n", failures);
-  return failures == 0 ? 0 : 1;
+  return end();
 }

@@ -1,1 +1,0 @@
-#include "../preload/surface.cc"

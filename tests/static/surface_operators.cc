@@ -1,0 +1,1 @@
+#include "../preload/surface_operators.cc"
