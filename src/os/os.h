@@ -45,11 +45,44 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target);
 // Milliseconds of a monotonic clock of a few milliseconds' resolution. No system call (vDSO).
 uint64_t now_ms();
 
+// Nanoseconds of a monotonic clock, for durations. No system call (vDSO).
+uint64_t now_ns();
+
 // Resident bytes of the process, 0 when /proc does not say. Three system calls.
 size_t resident_bytes();
 
 // True when the process runs with more rights than its user (AT_SECURE).
 bool is_privileged();
+
+// The name of an error number, "ENOMEM"; "an unknown error" for one that this layer never meets.
+const char* error_name(int error);
+
+// ---- What the region log needs -------------------------------------------------------------------
+
+unsigned process_id();
+
+// A new descriptor that appends to the file, which is made if need be, out of the way of the program's
+// own descriptors and closed in programs it executes; -1 and *error.
+int open_append(const char* path, int* error);
+
+// `path` made absolute in `room` bytes; false when it does not fit or the folder is unknown.
+bool absolute_path(const char* path, char* out, size_t room);
+
+// What tells an open file from any other that may later have the same descriptor; 0: it is closed.
+uint64_t file_identity(int fd);
+
+// "20261121-081502" (UTC) with its NUL into `out`, which has 16 bytes.
+void write_time(char* out);
+
+// The machine and the process as they are now, one "name: value" line at a time to `fd`: system, kernel,
+// CPU, memory, commit limits, processes, uptime, rights, huge pages, limits. No memory is allocated.
+void describe_machine(int fd);
+
+// Bytes of the process that stand on huge pages now, of both kinds: a slow look at its whole map.
+struct HugeBytes {
+  size_t transparent, reserved;
+};
+HugeBytes huge_bytes_in_use();
 
 }  // namespace hummock::os
 

@@ -1,6 +1,7 @@
 // The page heap: spans of up to 16 MiB from regions, huge-page aware: a span comes from the huge page
 // with the shortest free run that is long enough, so whole huge pages stay free and can go back.
 #include "os/os.h"
+#include "os/region_log.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -186,8 +187,13 @@ bool grow(unsigned slots) {
   Region* region = static_cast<Region*>(new_record(sizeof(Region)));
   if (region == nullptr) return false;
   for (size_t size = kRegionSize; size >= need; size /= 2) {
+    os::Event event;
     char* base = static_cast<char*>(os::map_aligned(size, kRegionSize, 0));
-    if (base == nullptr) continue;
+    if (base == nullptr) {
+      event.log("Alloc SP failed", nullptr, size, 0, "a region: no room");
+      continue;
+    }
+    event.log("Alloc SP", base, size, static_cast<ptrdiff_t>(size), "a region");
     if (!enter_region(base, reinterpret_cast<SlabHeader*>(base))) {
       os::unmap(base, size);  // its entry is taken by a region 2 TiB away
       return false;

@@ -4,6 +4,7 @@
 // The system call is made without the lock: the slots are marked used meanwhile, so nobody takes them.
 #include "base/options.h"
 #include "os/os.h"
+#include "os/region_log.h"
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/span_cache.h"
@@ -69,8 +70,8 @@ uint32_t purge_runs(const HugePage* page, uint32_t mask) {
 }
 
 // Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
-// meanwhile. False when the system refused.
-bool purge_page(HugePage* page) {
+// meanwhile; `*given` counts them. False when the system refused.
+bool purge_page(HugePage* page, size_t* given) {
   const uint32_t mask = page->purgeable();
   const uint32_t slots = static_cast<uint32_t>(__builtin_popcount(mask));
   unlist(page);
@@ -86,6 +87,7 @@ bool purge_page(HugePage* page) {
   page->dirty &= ~(mask & ~failed);
   __atomic_store_n(&dirty_slots, dirty_slots + kept, __ATOMIC_RELAXED);
   purged_slots += slots - kept;
+  *given += slots - kept;
   refile(page);
   return failed == 0;
 }
@@ -98,25 +100,34 @@ void stamp(uint64_t now) {
 }
 
 // Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
-bool purge_while(uint64_t before, size_t keep, uint64_t now) {
-  bool any = false;
+// How many slots went, and where the first huge page was.
+size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** first) {
+  size_t given = 0;
   os::LockGuard guard(page_lock);
   stamp(now);
   halve_regret(now, static_cast<uint64_t>(options::values.decay_ms));
-  if (now < refused_until && before != kForEver) return false;
+  if (now < refused_until && before != kForEver) return 0;
   while (HugePage* page = purge_queue.front()) {
     if (page->since > before) {
       if (dirty_slots <= keep) break;
       set_relaxed(excess_purged,
                   excess_purged + static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
     }
-    if (!purge_page(page)) {
+    if (given == 0) *first = page->region->base + page->number * (kSlotsPerHugePage * kSlotSize);
+    if (!purge_page(page, &given)) {
       refused_until = now + 100;
       break;
     }
-    any = true;
   }
-  return any;
+  return given;
+}
+
+bool purge_while(uint64_t before, size_t keep, uint64_t now) {
+  os::Event event;
+  const void* first = nullptr;
+  const size_t slots = purge_queued(before, keep, now, &first);
+  if (slots != 0) event.log("Purge", first, slots * kSlotSize, 0);
+  return slots != 0;
 }
 
 void flush_cache() {
@@ -147,6 +158,7 @@ void tick() {
 }
 
 bool purge_all(size_t keep) {
+  os::Event().log("Flush request", nullptr, keep, 0, "to keep");
   flush_cache();
   return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
 }
