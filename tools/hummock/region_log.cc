@@ -14,14 +14,16 @@ constexpr const char* kFirstEnd = " region log";
 bool read_event(const std::string& line, RegionEvent* out) {
   unsigned long long kib = 0, address = 0;
   int used = 0;
-  if (sscanf(line.c_str(), " %lfs: %lfms %lluk at:0x%llx %n", &out->at, &out->took, &kib, &address, &used) != 4 ||
+  if (sscanf(line.c_str(), " %lfs: %lfms %lluk at:0x%llx %n", &out->at, &out->took, &kib, &address, &used) !=
+          4 ||
       used == 0) {
     return false;
   }
   const size_t open = line.find(" (", static_cast<size_t>(used));
   unsigned long long total = 0;
   int rest = 0;
-  if (open == std::string::npos || sscanf(line.c_str() + open, " (%lluM)%n", &total, &rest) != 1 || rest == 0) {
+  if (open == std::string::npos || sscanf(line.c_str() + open, " (%lluM)%n", &total, &rest) != 1 ||
+      rest == 0) {
     return false;
   }
   out->kib = kib;

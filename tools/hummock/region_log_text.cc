@@ -60,7 +60,8 @@ void print_rows(const RegionLog& log, size_t rows, std::ostream& out) {
 }
 
 void print_event(const RegionEvent& event, std::ostream& out) {
-  out << formatted("  %9.3fs %9.2fms %9lluk  ", event.at, event.took, static_cast<unsigned long long>(event.kib))
+  out << formatted("  %9.3fs %9.2fms %9lluk  ", event.at, event.took,
+                   static_cast<unsigned long long>(event.kib))
       << event.what << (event.reason.empty() ? "" : ": ") << event.reason << "\n";
 }
 
