@@ -103,6 +103,11 @@ void say(const Line& line) {
   write_line(STDERR_FILENO, line);
 }
 
+void quit(const Line& line) {
+  say(line);
+  _exit(1);
+}
+
 void die(const Line& line) {
   say(line);
   abort();

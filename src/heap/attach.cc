@@ -9,6 +9,7 @@
 #include "heap/refill.h"
 #include "os/os.h"
 #include "os/region_log.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "shard/shard.h"
 
@@ -108,6 +109,7 @@ void initialise() {
     if (started) return;
     options::init(os::is_privileged());
     os::start_log();
+    pages::take_reserve();
     pthread_key_create(&exit_key, detach);
     if (!options::values.checked) set_relaxed(fast_limit, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/options.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 
 namespace hummock::heap {
@@ -19,6 +20,7 @@ void* run(void*) {
     const timespec pause = {0, kPauseNs};
     nanosleep(&pause, nullptr);
     if (pages::purge_pending()) pages::tick();
+    pages::collapse_one();  // here nobody waits for it
   }
   return nullptr;
 }

@@ -43,6 +43,9 @@ void log_summary() {
   note_bytes("summary purged", stats.purged);
   note_count("summary large blocks", stats.large_blocks);
   note_count("summary threads", stats.threads);
+  note_bytes("summary pinned", stats.huge_pinned);
+  note_bytes("summary advised", stats.huge_advised);
+  note_count("summary huge page requests refused", stats.huge_refusals);
   const os::HugeBytes huge = os::huge_bytes_in_use();
   note_bytes("summary transparent huge pages in use", huge.transparent);
   note_bytes("summary reserved huge pages in use", huge.reserved);

@@ -57,6 +57,55 @@ bool is_privileged();
 // The name of an error number, "ENOMEM"; "an unknown error" for one that this layer never meets.
 const char* error_name(int error);
 
+// ---- Huge pages ----------------------------------------------------------------------------------
+// Errors are error numbers, 0 for none. All may be slow: never call them with a lock held.
+
+inline constexpr size_t kHugePage = size_t{2} << 20;
+inline constexpr size_t kGiantPage = size_t{1} << 30;
+
+// `size` bytes at a multiple of `align` on pages of `page` bytes that the system has set aside (size and
+// align are multiples of it), all of them present: touching them cannot fail later. They read zero. Null
+// and *error when it has not enough of them; nothing is mapped then.
+void* map_set_aside(size_t size, size_t align, size_t page, int* error);
+
+// Asks for huge pages where `address` … + size is touched from now on, or for small ones.
+int advise_huge(void* address, size_t size, bool wanted);
+
+// May advise_huge do anything for this process? If not, *why says what stands against it.
+bool transparent_allowed(const char** why);
+
+// Moves what stands in whole huge pages' room onto huge pages. Contents stay, other threads may write.
+int collapse(void* address, size_t size);
+
+// Brings in all memory of the range, which keeps its contents.
+int populate(void* address, size_t size);
+
+// Small pages that read zero in place of what is mapped there, whose pages go back to the system. False when
+// refused: nothing has changed.
+bool replace_by_small(void* address, size_t size);
+
+// The same, with the contents.
+bool copy_to_small(void* address, size_t size);
+
+// Memory of the process that is in no file, resident; 0 when the system does not say.
+size_t private_bytes();
+
+// Memory that can be had without taking it from somebody, the limits of the process's group included; 0 when
+// the system does not say.
+size_t available_bytes();
+
+// Lets the parent of a fork wait for its child. `open` before the fork, then `wait` in the parent (also when
+// there is no child: it returns at once) and `pass` in the child.
+class ForkGate {
+ public:
+  void open();
+  void wait(int most_ms);
+  void pass();
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
 // ---- What the region log needs -------------------------------------------------------------------
 
 unsigned process_id();

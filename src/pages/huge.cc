@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -52,6 +53,10 @@ void unmap_or_purge(void* address, size_t size) {
   }
 }
 
+void note_resized(const SlabHeader* header, size_t bytes) {
+  if (header->advised) forget_block(header->bytes - bytes);  // modulo 2^64: may add
+}
+
 // The entry names one mapping; its address space is free again only after it is out of the map.
 char* map_huge(size_t bytes, size_t align) {
   os::Event event;
@@ -61,8 +66,12 @@ char* map_huge(size_t bytes, size_t align) {
     event.log("Alloc SP failed", nullptr, bytes, 0, "a large block: no room");
     return nullptr;
   }
-  event.log("Alloc SP", start, bytes, static_cast<ptrdiff_t>(bytes + kHeaders), "a large block");
+  const bool advised = advise_block(start, bytes);
+  event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(bytes + kHeaders),
+            "a large block");
+  headers_of(start)->advised = advised;
   if (enter_region(start, headers_of(start))) return start;
+  if (advised) forget_block(bytes);
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
   return nullptr;
 }
@@ -87,6 +96,7 @@ void release_huge(SlabHeader* header) {
   char* start = header->start;
   const size_t bytes = header->bytes;
   unlink(header);
+  if (header->advised) forget_block(bytes);
   header->kind = Kind::free;
   remove_region(start);
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
@@ -106,6 +116,7 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
   } else {
     char* fresh = map_huge(bytes, kRegionSize);
     if (fresh == nullptr) return nullptr;
+    if (headers_of(fresh)->advised) forget_block(bytes);  // what moves keeps its own advice
     if (!os::move_pages(start, header->bytes, bytes, fresh)) {
       remove_region(fresh);
       unmap_or_purge(fresh - kHeaders, kHeaders + bytes);
@@ -118,11 +129,14 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
     moved->home = header->home;
     moved->start = fresh;
     moved->bytes = bytes;
+    moved->advised = header->advised;
+    note_resized(header, bytes);
     remove_region(start);
     unmap_or_purge(header, kHeaders);
     link(moved);
     return moved;
   }
+  note_resized(header, bytes);
   os::LockGuard guard(lock);
   account(0, static_cast<ptrdiff_t>(bytes) - static_cast<ptrdiff_t>(header->bytes));
   header->bytes = bytes;

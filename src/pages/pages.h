@@ -8,6 +8,7 @@ namespace hummock::pages {
 
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
+inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
 inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
 
 struct Span {
@@ -51,6 +52,7 @@ bool purge_all(size_t keep);
 
 struct Totals {
   size_t mapped, used, dirty, purged, peak, huge_blocks, huge_bytes;
+  size_t pinned, advised, refusals;  // huge pages: see backing.h
 };
 Totals totals();
 
