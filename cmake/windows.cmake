@@ -32,12 +32,15 @@ function(hummock_dll target name)
 endfunction()
 
 hummock_dll(hummock_shared hummock ${faces}/hummock_c.cc ${faces}/windows_start.cc)
-target_compile_definitions(hummock_shared PRIVATE "HUMMOCK_EXPORT=__declspec(dllexport)" "HUMMOCK_DEFAULT_CONF=\"\"")
+target_compile_definitions(hummock_shared PRIVATE "HUMMOCK_EXPORT=__declspec(dllexport)" [[HUMMOCK_DEFAULT_CONF=""]]
+                           [[HUMMOCK_ACTIVE="beside the process's malloc, by its own names"]])
 target_include_directories(hummock_shared INTERFACE include)
 
+set(bohemia_definitions [[HUMMOCK_DEFAULT_CONF="log:region"]]
+    [[HUMMOCK_ACTIVE="yes, the program has loaded it as its allocator: what it takes follows"]])
 math(EXPR bits "8 * ${CMAKE_SIZEOF_VOID_P}")
 hummock_dll(hummock_bi hummock_bi ${faces}/bohemia.cc ${faces}/windows_start.cc ${faces}/bohemia${bits}.def)
-target_compile_definitions(hummock_bi PRIVATE "HUMMOCK_DEFAULT_CONF=\"log:region\"")
+target_compile_definitions(hummock_bi PRIVATE ${bohemia_definitions})
 
 if(HUMMOCK_TESTS AND EXISTS ${PROJECT_SOURCE_DIR}/tests/windows/CMakeLists.txt)
   enable_testing()

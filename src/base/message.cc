@@ -92,6 +92,11 @@ void say(const Line& line) {
   write_line(2, line);
 }
 
+void quit(const Line& line) {
+  say(line);
+  leave(1);
+}
+
 void die(const Line& line) {
   say(line);
   stop();

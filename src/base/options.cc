@@ -22,6 +22,8 @@ uint8_t sources[kCount];
 
 static_assert(sizeof(Values) == kCount * sizeof(int64_t), "the values stand in the order of the table");
 
+char texts[kCount][kTextRoom];  // of the options that are texts
+
 int64_t* slot(size_t index) {
   return reinterpret_cast<int64_t*>(&values) + index;
 }
@@ -120,12 +122,22 @@ bool parse_word(const char* list, Text t, int64_t* out) {
   return false;
 }
 
+bool parse_text(ptrdiff_t index, Text t, int64_t* out) {
+  if (t.length == 0 || t.length >= kTextRoom) return false;
+  memcpy(texts[index], t.from, t.length);
+  texts[index][t.length] = '\0';
+  *out = reinterpret_cast<intptr_t>(texts[index]);
+  return true;
+}
+
 bool parse(const Option& option, Text t, int64_t* out) {
   if (parse_word(option.words, t, out)) return true;
   int64_t value = 0;
   switch (option.kind) {
     case Kind::choice:
       return false;
+    case Kind::text:
+      return parse_text(&option - kTable, t, out);
     case Kind::boolean:
       return parse_word("on=1|1=1|true=1|yes=1|off=0|0=0|false=0|no=0", t, out);
     case Kind::number:
@@ -154,12 +166,18 @@ void print_value(Line& line, const Option& option, int64_t value) {
   }
   if (option.kind == Kind::boolean) return void(line.text(value != 0 ? "on" : "off"));
   if (option.kind == Kind::size) return print_size(line, value);
+  if (option.kind == Kind::text)
+    return void(line << reinterpret_cast<const char*>(static_cast<intptr_t>(value)));
   line.signed_dec(value);
 }
 
 // "on or off", "0 to 16", "none or exit", "a size from 0 to 1T (K, M, G, T), or auto".
 void print_allowed(Line& line, const Option& option) {
   if (option.kind == Kind::boolean) line << "on or off";
+  if (option.kind == Kind::text) {
+    line << "a text of at most " << kTextRoom - 1 << " bytes";
+    return;
+  }
   const bool range = option.kind == Kind::number || option.kind == Kind::size;
   if (option.kind == Kind::size) {
     line << "a size from ";
@@ -334,6 +352,7 @@ int get(const char* name, char* value, size_t room) {
 int set(const char* name, const char* value) {
   const size_t index = name == nullptr ? kCount : find(Text{name, strlen(name)});
   if (index == kCount) return ENOENT;
+  if (kTable[index].kind == Kind::text) return EPERM;  // its text is read without a lock
   int64_t parsed = 0;
   if (value == nullptr || !parse(kTable[index], trimmed(Text{value, strlen(value)}), &parsed)) return EINVAL;
   if (kTable[index].when == When::start) return EPERM;
@@ -341,26 +360,21 @@ int set(const char* name, const char* value) {
   return 0;
 }
 
-void describe(size_t index, Line* line) {
-  *line << kTable[index].name << ":";
-  print_value(*line, kTable[index], current(index));
-  *line << " (";
-  print_source(*line, index);
-  *line << ")";
-}
-
-void print_effective() {
+void print_effective(int fd, const char* prefix) {
   for (size_t i = 0; i < kCount; ++i) {
-    Line line;
-    describe(i, &line);
-    say(line);
+    Line line(prefix);
+    line << kTable[i].name << ":";
+    print_value(line, kTable[i], current(i));
+    line << " (";
+    print_source(line, i);
+    base::write_line(fd, line << ")");
   }
 }
 
 void print_help(int fd) {
   for (const Option& option : kTable) {
     Line line("");
-    line.text("  ").text(option.name).pad_to(14);
+    line.text("  ").text(option.name).pad_to(16);
     line << option.help << " [";
     print_allowed(line, option);
     line << "; default ";

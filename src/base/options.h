@@ -16,17 +16,21 @@ class Line;
 
 namespace hummock::options {
 
-enum class Kind : uint8_t { boolean, number, size, choice };
+enum class Kind : uint8_t { boolean, number, size, choice, text };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 enum class Stats : uint8_t { none, at_exit };
-enum class HugePages : uint8_t { off, automatic };
 enum class Log : uint8_t { none, region };
+enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
+using Path = const char*;  // null: the default
+
+inline constexpr size_t kTextRoom = 400;  // bytes of a text with its NUL
 
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kTiB = int64_t{1} << 40;
 
 // X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
-// "name=value|name=value": all there is for a choice, extra spellings for numbers and sizes.
+// "name=value|name=value": all there is for a choice, extra spellings for the others. The value of a text
+// is the address of a copy that stays.
 #define HUMMOCK_OPTIONS(X)                                                                               \
   X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                      \
   X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")  \
@@ -39,18 +43,20 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                             \
     "most free memory kept; auto is max(8M, live / 8)")                                                  \
   X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
-  X(HugePages, huge_pages, choice, 1, 0, 1, "off=0|auto=1", start, "large pages, where there are any")   \
-  X(size_t, huge_max, size, 0, 0, kTiB, "auto=0", any_time, "most memory in large pages")                \
-  X(size_t, huge_reserve, size, 0, 0, kTiB, "", start, "memory in large pages to take at start")         \
-  X(Log, log, choice, 0, 0, 1, "none=0|region=1", start, "write malloc_<process>.log")                   \
-  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")
+  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")              \
+  X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5", start,             \
+    "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                   \
+  X(size_t, huge_reserve, size, 0, 0, kTiB, "", start, "huge pages taken at start and kept")             \
+  X(size_t, huge_max, size, 0, 0, kTiB, "none=0", start, "most memory on huge pages")                    \
+  X(Log, log, choice, 0, 0, 1, "none=0|region=1", start, "a log of what goes to and from the system")    \
+  X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, "its file; %p is the process, %t the time")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>
 class Value {
  public:
   constexpr explicit Value(int64_t initial) : raw_(initial) {}
-  operator T() const { return static_cast<T>(__atomic_load_n(&raw_, __ATOMIC_RELAXED)); }
+  operator T() const { return (T)(intptr_t)__atomic_load_n(&raw_, __ATOMIC_RELAXED); }
 
  private:
   int64_t raw_;
@@ -91,9 +97,8 @@ void load(const char* program_conf, const char* const* environment);
 int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
 
-// One option, or one line each: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
-void describe(size_t index, base::Line* line);
-void print_effective();
+// One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
+void print_effective(int fd = 2, const char* prefix = "hummock: ");
 void print_help(int fd);
 
 }  // namespace hummock::options

@@ -13,6 +13,9 @@ void write_text(int fd, const char* text, size_t length);
 // Ends the process at once, as a crash: for a heap that cannot go on.
 [[noreturn]] void stop();
 
+// Ends the process with this status and without ado: no handler of exit runs.
+[[noreturn]] void leave(int status);
+
 // The process's NAME=value strings up to a null pointer; null when there are none.
 const char* const* environment();
 

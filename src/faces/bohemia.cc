@@ -2,9 +2,11 @@
 // hummock_bi.dll. Null is tolerated everywhere; sizes and alignments are in bytes.
 #include "faces/bohemia.h"
 
+#include "base/message.h"
 #include "faces/family.h"
 #include "faces/windows_start.h"
-#include "os/windows.h"
+#include "os/region_log.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 
@@ -18,20 +20,17 @@ void* allocate_aligned(size_t size, size_t align) {
   return power == 0 ? nullptr : faces::aligned(power, size);
 }
 
-size_t given_back() {
-  return pages::totals().purged;
-}
-
-// Frees by other threads at the same time may count, too.
+// What other threads give back at the same time may count, too.
 size_t flush(size_t wish) {
-  const uint64_t since = os::log::ticks();
-  const size_t before = given_back();
-  const pages::Totals now = pages::totals();
-  heap::trim(wish < now.dirty ? now.dirty - wish : 0);
-  const size_t freed = given_back() - before;
+  os::Event event;
+  const pages::Totals before = pages::totals();
+  const size_t most = before.dirty - before.kept;
+  heap::trim(wish < most ? most - wish : 0);
+  const size_t freed = pages::totals().purged - before.purged;
   faces::note_flush(freed);
-  const base::Line reason = base::Line("") << "gave back " << freed / 1024 << "k";
-  os::log::event(since, wish < now.dirty ? wish : now.dirty, nullptr, "Flush", 0, &reason);
+  base::Line reason("gave back ");
+  reason.dec(freed / 1024).text("k\0", 2);
+  event.log("Flush", nullptr, wish < most ? wish : most, 0, reason.data());
   return freed;
 }
 
@@ -41,11 +40,12 @@ extern "C" {
 
 size_t HUMMOCK_BOHEMIA MemTotalCommitted() {
   const pages::Totals now = pages::totals();
-  return now.used + now.dirty + now.headers + now.pinned_free + now.huge_bytes + pages::metadata_bytes();
+  return now.used + now.dirty + now.headers + now.huge_bytes + pages::reserved_bytes() +
+         pages::metadata_bytes();
 }
 
 size_t HUMMOCK_BOHEMIA MemTotalReserved() {
-  return pages::totals().mapped + pages::metadata_bytes();
+  return pages::totals().mapped + pages::reserved_bytes() + pages::metadata_bytes();
 }
 
 size_t HUMMOCK_BOHEMIA MemFlushCache(size_t size) {
@@ -81,7 +81,6 @@ void HUMMOCK_BOHEMIA MemFreeA(void* block) {
 }
 
 void HUMMOCK_BOHEMIA EnableHugePages() {
-  os::log::write(base::Line("") << "EnableHugePages was called");
   faces::enable_large_pages();
 }
 

@@ -9,9 +9,12 @@
 #include "heap/attach.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "observe/log_summary.h"
 #include "observe/print.h"
 #include "observe/stats.h"
+#include "os/region_log.h"
 #include "os/windows.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 
 namespace hummock::faces {
@@ -72,38 +75,19 @@ void read_options(HMODULE module) {
   os::set_program_conf(conf);
 }
 
-void write_options() {
-  for (size_t i = 0; i < options::kCount; ++i) {
-    Line line("option ");
-    options::describe(i, &line);
-    os::log::write(line);
-  }
-}
-
-void write_summary(bool process_ends) {
-  hummock_stats_t stats = {};
-  stats.size = sizeof stats;
-  observe::collect(&stats);
-  Line line(process_ends ? "summary at the process's end: " : "summary at unloading: ");
-  line << "in use ";
-  line.bytes(stats.live) << ", peak ";
-  line.bytes(stats.peak) << ", address space ";
-  line.bytes(stats.mapped) << ", in large pages ";
-  line.bytes(os::large::mapped_bytes()) << ", given back ";
-  line.bytes(stats.purged) << ", flush requests " << flushes << " of ";
-  os::log::write(line.bytes(flushed_bytes));
-}
-
-// Leaves no lock waited for: a thread that was stopped inside would keep it for ever.
+// Takes no lock that a stopped thread might hold for ever.
 void tell_at_end(bool process_ends) {
-  const bool logs = options::values.log == options::Log::region;
   if (process_ends && heap::is_locked()) {
-    const Line line = Line("") << "no summary: a thread was stopped while it was inside the allocator";
-    return logs ? os::log::write(line) : void();
+    os::log_note("summary", Line("") << "none: a thread was stopped while it was inside the allocator");
+    return;
   }
+  if (!process_ends) os::log_note("unloaded", Line("") << "the program gives the allocator up");
   heap::checked::check_all();
   if (options::values.stats == options::Stats::at_exit) observe::print(2);
-  if (logs) write_summary(process_ends);
+  observe::log_summary();
+  Line line("");
+  line << flushes << ", gave back ";
+  os::log_note("summary flush requests", line.bytes(flushed_bytes));
 }
 
 // What is in use stays where it is. When nothing is, nothing of the library stays.
@@ -115,35 +99,26 @@ void unload() {
   stats.size = sizeof stats;
   observe::collect(&stats);
   if (stats.live == 0) pages::unmap_all();
-  os::log::close();
+  os::close_log();
 }
 
 void start(HMODULE module) {
   read_options(module);
   heap::initialise();
-  if (options::values.log == options::Log::region) {
-    os::log::open(module);
-    os::write_facts();
-    write_options();
-  }
   if (options::values.verbose) options::print_effective();
-  enable_large_pages();
+  os::log_note("active", Line("") << HUMMOCK_ACTIVE);
   heap::start_background();
 }
 
 }  // namespace
 
 void enable_large_pages() {
-  os::large::enable();
-  Line line("");
-  os::large::describe(line);
-  os::log::write(line);
-  const size_t wish = options::values.huge_reserve;
-  for (size_t before = 0, now = os::large::mapped_bytes(); now < wish; before = now) {
-    if (!pages::add_space()) return;
-    now = os::large::mapped_bytes();
-    if (now == before) return;  // refused: the log says why
-  }
+  os::ask_for_large_pages();
+  pages::forgive_refusals();
+  Line line("called; SeLockMemoryPrivilege: ");
+  os::describe_large_pages(line);
+  os::log_note("EnableHugePages", line);
+  if (os::large_pages_granted() && pages::totals().pinned == 0) pages::take_reserve();
 }
 
 void note_flush(size_t bytes) {

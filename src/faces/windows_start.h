@@ -6,7 +6,8 @@
 
 namespace hummock::faces {
 
-// Asks for large pages as the options say, logs the outcome, and takes what huge_reserve wants.
+// Asks for large pages as the options say, once more if need be, notes the outcome in the log, and takes
+// what huge_reserve wants if nothing was taken yet.
 void enable_large_pages();
 
 // For the summary: a request to give memory back, which gave so much.

@@ -6,7 +6,9 @@
 #include "heap/checked.h"
 #include "heap/refill.h"
 #include "os/os.h"
+#include "os/region_log.h"
 #include "os/thread.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "shard/shard.h"
 
@@ -92,6 +94,7 @@ void after_fork_in_parent() {
 // The only thread of the child holds every lock. Slabs of threads that are no more stay with their
 // heaps' records: what they held is lost to the child, but frees into them are safe.
 void after_fork_in_child() {
+  os::log_after_fork();
   pages::reset_all();
   shard::reset_all();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
@@ -108,6 +111,8 @@ void initialise() {
     os::LockGuard guard(start_lock);
     if (started) return;
     options::init(os::is_privileged());
+    os::start_log();
+    pages::take_reserve();
     os::on_thread_exit(detach);
     if (!options::values.checked) set_relaxed(fast_limit, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);

@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "os/thread.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 
 namespace hummock::heap {
@@ -14,6 +15,7 @@ void run() {
   while (options::values.background) {
     os::sleep_ms(kPauseMs);
     if (pages::purge_pending()) pages::tick();
+    pages::collapse_one();  // here nobody waits for it
   }
 }
 

@@ -56,6 +56,9 @@ void collect(hummock_stats_t* out) {
   out->mapped = totals.mapped;
   out->peak = totals.peak;
   out->purged = totals.purged;
+  out->huge_pinned = totals.pinned;
+  out->huge_advised = totals.advised;
+  out->huge_refusals = totals.refusals;
   out->metadata = pages::metadata_bytes();
   out->resident = os::resident_bytes();
   heap::count_heaps(&out->threads, &out->heaps);

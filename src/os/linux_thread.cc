@@ -98,6 +98,10 @@ void stop() {
   abort();
 }
 
+void leave(int status) {
+  _exit(status);
+}
+
 const char* const* environment() {
   return environ;
 }

@@ -91,8 +91,8 @@ size_t map_count;  // atomic, relaxed
 
 }  // namespace
 
-Calls calls = {raw_alloc,  raw_free,   raw_large_page_minimum, raw_open_token,
-               raw_lookup, raw_adjust, raw_error,              raw_set_error};
+Calls calls = {raw_alloc,  raw_free,  raw_large_page_minimum, raw_open_token, raw_lookup,
+               raw_adjust, raw_error, raw_set_error};
 
 void* place(size_t size, size_t align, size_t before, uint32_t type) {
   size_t total;
@@ -124,10 +124,8 @@ size_t page_size() {
 
 void* map(size_t size) {
   KeepError keep;
-  const uint64_t since = log::ticks();
   void* mapped = alloc(0, size, MEM_RESERVE | MEM_COMMIT);
   if (mapped == nullptr) return nullptr;
-  log::event(since, size, mapped, "Alloc SP", static_cast<ptrdiff_t>(size));
   const size_t number = __atomic_fetch_add(&map_count, 1, __ATOMIC_RELAXED);
   if (number < kMostMaps) maps[number] = mapped;
   return mapped;
@@ -141,24 +139,12 @@ void unmap_maps() {
 
 void* map_aligned(size_t size, size_t align, size_t before) {
   KeepError keep;
-  const uint64_t since = log::ticks();
-  char* mapped = static_cast<char*>(place(size, align, before, MEM_RESERVE | MEM_COMMIT));
-  if (mapped == nullptr) return nullptr;
-  log::event(since, before + size, mapped - before, "Alloc SP", static_cast<ptrdiff_t>(before + size));
-  return mapped;
+  return place(size, align, before, MEM_RESERVE | MEM_COMMIT);
 }
 
-void* map_region(size_t* size, size_t least, size_t align, bool* pinned) {
+void* reserve_aligned(size_t size, size_t align) {
   KeepError keep;
-  *pinned = false;
-  if (void* mapped = large::map(size, least, align)) {
-    *pinned = true;
-    return mapped;
-  }
-  const uint64_t since = log::ticks();
-  void* mapped = place(*size, align, 0, MEM_RESERVE);
-  if (mapped != nullptr) log::event(since, *size, mapped, "Alloc SP", static_cast<ptrdiff_t>(*size));
-  return mapped;
+  return place(size, align, 0, MEM_RESERVE);
 }
 
 bool commit(void* address, size_t size) {
@@ -167,15 +153,12 @@ bool commit(void* address, size_t size) {
 }
 
 // Windows takes back whole reservations only.
-bool unmap(void* address, size_t size) {
+bool unmap(void* address, size_t) {
   KeepError keep;
   MEMORY_BASIC_INFORMATION piece;
   if (VirtualQuery(address, &piece, sizeof piece) != sizeof piece) return false;
   if (piece.AllocationBase != address) return false;
-  const uint64_t since = log::ticks();
-  if (!calls.virtual_free(address, 0, MEM_RELEASE)) return false;
-  log::event(since, size, address, "Free", -static_cast<ptrdiff_t>(size));
-  return true;
+  return calls.virtual_free(address, 0, MEM_RELEASE);
 }
 
 bool purge(void* address, size_t size) {
@@ -205,12 +188,33 @@ uint64_t now_ms() {
   return GetTickCount64();
 }
 
+uint64_t now_ns() {
+  LARGE_INTEGER now;
+  LARGE_INTEGER rate;
+  QueryPerformanceCounter(&now);
+  QueryPerformanceFrequency(&rate);
+  const uint64_t ticks = static_cast<uint64_t>(now.QuadPart), second = static_cast<uint64_t>(rate.QuadPart);
+  return ticks / second * 1'000'000'000 + ticks % second * 1'000'000'000 / second;
+}
+
 size_t resident_bytes() {
   KeepError keep;
   PROCESS_MEMORY_COUNTERS counters = {};
   counters.cb = sizeof counters;
   if (!GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters)) return 0;
   return counters.WorkingSetSize;
+}
+
+size_t private_bytes() {
+  return resident_bytes();
+}
+
+size_t available_bytes() {
+  KeepError keep;
+  MEMORYSTATUSEX memory = {};
+  memory.dwLength = sizeof memory;
+  if (!GlobalMemoryStatusEx(&memory)) return 0;
+  return memory.ullAvailPhys < SIZE_MAX ? static_cast<size_t>(memory.ullAvailPhys) : SIZE_MAX;
 }
 
 bool is_privileged() {

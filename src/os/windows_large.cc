@@ -1,31 +1,21 @@
 // Large pages on Windows: memory in pieces of 2 MiB, locked, taken and given back only as a whole, and
-// only for a user who has the privilege "Lock pages in memory".
+// only for a user who has the privilege "Lock pages in memory". There is nothing like transparent ones.
 #include <windows.h>
 
-#include "base/bits.h"
 #include "base/options.h"
 #include "os/lock.h"
 #include "os/windows.h"
 
-namespace hummock::os::large {
+namespace hummock::os {
 namespace {
-
-constexpr uint64_t kFirstPause = 250;    // ms: a refusal may take the system a long time
-constexpr uint64_t kLastPause = 64'000;  // doubled up to this
-constexpr size_t kMostChunk = 32 << 20;
 
 enum class State : uint32_t { unasked, off, unsupported, denied, granted };
 
 Lock lock;
-// Guarded by lock.
-State state;
-uint32_t denial;        // the error
-size_t page;            // bytes of a large page
-uint64_t pause_ms;      // after the last refusal
-uint64_t next_try;      // ms
-size_t chunk;           // bytes to ask for: halved by refusals, doubled by successes
-size_t mapped;
-bool told_full;
+State state;         // atomic: release after what describes it
+uint32_t denial;     // the error. Guarded by lock.
+size_t minimum;      // bytes of a large page. Guarded by lock.
+size_t large_bytes;  // in large pages; atomic, relaxed
 
 // 0, or the error that stands between us and the privilege.
 uint32_t acquire_privilege() {
@@ -37,146 +27,145 @@ uint32_t acquire_privilege() {
     error = calls.last_error();
   } else {
     calls.set_last_error(0);
-    const bool called = calls.adjust_privilege(token, &luid);
     // The call succeeds, too, when it granted nothing: then the error is 1300, not all assigned.
-    if (!called || calls.last_error() != 0) error = calls.last_error();
+    const bool called = calls.adjust_privilege(token, &luid);
+    error = calls.last_error();
+    if (!called && error == 0) error = ERROR_ACCESS_DENIED;
   }
   CloseHandle(token);
   return error;
 }
 
-const char* reason_of(uint32_t error) {
-  switch (error) {
-    case ERROR_NOT_ALL_ASSIGNED:
-    case ERROR_PRIVILEGE_NOT_HELD:
-      return "the user lacks the privilege \"Lock pages in memory\"";
-    case ERROR_NO_SYSTEM_RESOURCES:
-      return "no free memory in pieces of that size: it is fragmented";
-    case ERROR_NOT_ENOUGH_MEMORY:
-    case ERROR_COMMITMENT_LIMIT:
-      return "not enough memory";
-    case ERROR_INVALID_PARAMETER:
-      return "this system does not do it";
-    default:
-      return "refused";
-  }
+State current() {
+  const State now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+  if (now != State::unasked) return now;
+  ask_for_large_pages();
+  return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
 }
 
-// The most that is locked: what the rest of the program and the system need stays theirs.
-size_t cap(const MEMORYSTATUSEX& memory) {
-  const size_t limit = options::values.huge_max;
-  if (limit != 0) return limit;
-  const uint64_t half = memory.ullTotalPhys / 2;
-  return half < SIZE_MAX ? static_cast<size_t>(half) : SIZE_MAX;
-}
-
-// How much to ask for now; 0: nothing. Called with the lock held.
-size_t due(size_t wish, size_t least, bool* full) {
-  if (state != State::granted || now_ms() < next_try) return 0;
-  size_t size = wish < chunk ? wish : chunk;
-  if (size < least) size = least;
-  size = base::align_up(size, page);
+// Locked memory is nobody else's: the rest of the program and the system keep half of all there is.
+bool leaves_enough(size_t size) {
   MEMORYSTATUSEX memory = {};
   memory.dwLength = sizeof memory;
-  GlobalMemoryStatusEx(&memory);
-  const size_t most = cap(memory);
-  *full = size > most || mapped > most - size;
-  const bool there = memory.ullAvailPhys / 8 * 7 >= size;
-  return size <= wish && !*full && there ? size : 0;
-}
-
-void note_success(size_t size) {
-  LockGuard guard(lock);
-  mapped += size;
-  pause_ms = 0;
-  chunk = chunk < kMostChunk ? chunk * 2 : kMostChunk;
-}
-
-void note_refusal(uint32_t error, size_t size, uint64_t since) {
-  uint64_t wait;
-  {
-    LockGuard guard(lock);
-    pause_ms = pause_ms == 0 ? kFirstPause : pause_ms * 2 < kLastPause ? pause_ms * 2 : kLastPause;
-    next_try = now_ms() + pause_ms;
-    wait = pause_ms;
-    if (chunk > page) chunk /= 2;
-  }
-  base::Line reason("");
-  reason << "error " << error << ": " << reason_of(error) << "; next try in " << wait << " ms";
-  log::event(since, size, nullptr, "Alloc LP failed -> fallback", 0, &reason);
+  if (!GlobalMemoryStatusEx(&memory)) return false;
+  const uint64_t after = uint64_t{__atomic_load_n(&large_bytes, __ATOMIC_RELAXED)} + size;
+  const bool chosen = options::values.huge_max != 0;  // who sets a bound knows what to leave
+  return memory.ullAvailPhys / 8 * 7 >= size && (chosen || after <= memory.ullTotalPhys / 2);
 }
 
 }  // namespace
 
-void enable() {
+void ask_for_large_pages() {
   KeepError keep;
   LockGuard guard(lock);
-  pause_ms = next_try = 0;
-  chunk = kMostChunk;
+  State now = State::granted;
   denial = 0;
-  page = calls.large_page_minimum();
+  minimum = calls.large_page_minimum();
   if (options::values.huge_pages == options::HugePages::off) {
-    state = State::off;
-  } else if (page == 0) {
-    state = State::unsupported;
+    now = State::off;
+  } else if (minimum == 0 || kHugePage % minimum != 0) {
+    now = State::unsupported;
   } else {
     denial = acquire_privilege();
-    state = denial == 0 ? State::granted : State::denied;
+    if (denial != 0) now = State::denied;
   }
+  __atomic_store_n(&state, now, __ATOMIC_RELEASE);
 }
 
-void describe(base::Line& line) {
+bool large_pages_granted() {
+  return current() == State::granted;
+}
+
+void describe_large_pages(base::Line& line) {
+  const State now = current();
   LockGuard guard(lock);
-  line << "SeLockMemoryPrivilege: ";
-  switch (state) {
-    case State::unasked:
-      line << "not asked for yet";
-      break;
+  switch (now) {
     case State::off:
       line << "not asked for, huge pages disabled by the option huge_pages";
       break;
-    case State::unsupported:
-      line << "not asked for, huge pages disabled: this system has none";
-      break;
     case State::denied:
-      line << "denied, huge pages disabled (error " << denial << ": " << reason_of(denial) << ")";
+      line << "denied, huge pages disabled (" << error_name(static_cast<int>(denial)) << ")";
       break;
     case State::granted:
-      line << "granted, huge pages enabled (of " << page / 1024 << "k)";
+      line << "granted, huge pages enabled (of " << minimum / 1024 << "k)";
+      break;
+    default:
+      line << "not asked for, huge pages disabled: this system has none";
       break;
   }
 }
 
-void* map(size_t* size, size_t least, size_t align) {
-  const uint64_t since = log::ticks();
-  bool full = false;
-  bool say_so;
-  size_t ask;
-  {
-    LockGuard guard(lock);
-    ask = due(*size, least, &full);
-    say_so = full && !told_full;
-    told_full = full;
-  }
-  if (say_so) {
-    const base::Line reason = base::Line("") << "as much is in large pages as huge_max allows";
-    log::event(since, *size, nullptr, "Alloc LP failed -> fallback", 0, &reason);
-  }
-  if (ask == 0) return nullptr;
-  void* found = place(ask, align, 0, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES);
+void* map_set_aside(size_t size, size_t align, size_t page, int* error) {
+  KeepError keep;
+  *error = ERROR_INVALID_PARAMETER;
+  const State now = current();
+  if (page != kHugePage || now == State::off || now == State::unsupported) return nullptr;
+  *error = ERROR_WORKING_SET_QUOTA;
+  if (!leaves_enough(size)) return nullptr;
+  void* found = place(size, align, 0, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES);
   if (found == nullptr) {
-    note_refusal(calls.last_error(), ask, since);
+    *error = static_cast<int>(calls.last_error());
     return nullptr;
   }
-  note_success(ask);
-  log::event(since, ask, found, "Alloc LP", static_cast<ptrdiff_t>(ask));
-  *size = ask;
+  *error = 0;
+  __atomic_fetch_add(&large_bytes, size, __ATOMIC_RELAXED);
   return found;
 }
 
-size_t mapped_bytes() {
-  LockGuard guard(lock);
-  return mapped;
+HugeBytes huge_bytes_in_use() {
+  return {0, __atomic_load_n(&large_bytes, __ATOMIC_RELAXED)};
 }
 
-}  // namespace hummock::os::large
+const char* error_name(int error) {
+  switch (error) {
+    case ERROR_NOT_ALL_ASSIGNED:
+      return "error 1300: the user lacks the privilege \"Lock pages in memory\"";
+    case ERROR_PRIVILEGE_NOT_HELD:
+      return "error 1314: the user lacks the privilege \"Lock pages in memory\"";
+    case ERROR_NO_SYSTEM_RESOURCES:
+      return "error 1450: no free memory in pieces of 2 MiB is left, it is fragmented";
+    case ERROR_WORKING_SET_QUOTA:
+      return "too little memory would be left for the rest";
+    case ERROR_COMMITMENT_LIMIT:
+      return "error 1455: the commit limit (memory and paging file) is reached";
+    case ERROR_NOT_ENOUGH_MEMORY:
+      return "error 8: not enough memory or address space";
+    case ERROR_INVALID_PARAMETER:
+      return "error 87: this system does not do it";
+    case ERROR_ACCESS_DENIED:
+      return "error 5: access denied";
+    case ERROR_PATH_NOT_FOUND:
+      return "error 3: there is no such folder";
+    default:
+      return "an unknown error";
+  }
+}
+
+// ---- What is not to be had ------------------------------------------------------------------------
+
+int advise_huge(void*, size_t, bool) {
+  return ERROR_INVALID_PARAMETER;
+}
+bool transparent_allowed(const char** why) {
+  *why = "Windows has no transparent huge pages";
+  return false;
+}
+int collapse(void*, size_t) {
+  return ERROR_INVALID_PARAMETER;
+}
+int populate(void*, size_t) {
+  return ERROR_INVALID_PARAMETER;
+}
+bool replace_by_small(void*, size_t) {
+  return false;
+}
+bool copy_to_small(void*, size_t) {
+  return false;
+}
+
+// Nothing forks.
+void ForkGate::open() {}
+void ForkGate::wait(int) {}
+void ForkGate::pass() {}
+
+}  // namespace hummock::os

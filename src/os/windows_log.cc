@@ -1,158 +1,111 @@
-// The region log on Windows: a file that each line goes to at once.
+// What the region log, and the base layer, ask of Windows. A descriptor is 1, 2, or a handle of the system's.
 #include <windows.h>
 
 #include <string.h>
 
 #include "base/system.h"
-#include "hummock/hummock.h"
+#include "os/region_log.h"
 #include "os/windows.h"
-
-namespace hummock::os::log {
-namespace {
-
-constexpr size_t kPath = 1024;
-
-HANDLE file = INVALID_HANDLE_VALUE;  // atomic: release by open()
-uint64_t start;                      // ticks; written before `file`
-uint64_t frequency;                  // of ticks, a second; likewise
-size_t total;                        // bytes in regions; atomic, relaxed
-
-// What was said before the log was open: whole lines. Guarded by nothing: the library starts in one thread.
-char early[2048];
-size_t early_length;
-
-HANDLE current() {
-  return __atomic_load_n(&file, __ATOMIC_ACQUIRE);
-}
-
-// In one call, so that lines of several threads, and processes, do not mix.
-void append(HANDLE to, const char* text, size_t length) {
-  DWORD done;
-  WriteFile(to, text, static_cast<DWORD>(length), &done, nullptr);
-}
-
-HANDLE create(const char* directory, const char* name) {
-  char path[kPath];
-  const size_t length = strlen(directory);
-  if (length + strlen(name) >= sizeof path) return INVALID_HANDLE_VALUE;
-  memcpy(path, directory, length);
-  memcpy(path + length, name, strlen(name) + 1);
-  return CreateFileA(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-                     OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
-}
-
-HANDLE create_somewhere() {
-  const base::Line line = base::Line("") << "malloc_" << static_cast<unsigned>(GetCurrentProcessId()) << ".log";
-  char name[64] = {};
-  memcpy(name, line.data(), line.size());
-  HANDLE handle = create("", name);
-  if (handle != INVALID_HANDLE_VALUE) return handle;
-  char directory[kPath];
-  const DWORD length = GetTempPathA(sizeof directory, directory);
-  return length == 0 || length >= sizeof directory ? handle : create(directory, name);
-}
-
-void name_of(void* module, char* out, DWORD room) {
-  const DWORD length = GetModuleFileNameA(static_cast<HMODULE>(module), out, room);
-  if (length == 0 || length >= room) strcpy(out, "?");
-}
-
-// `number` of 1/1000 with two or three decimals, ending before column `to`.
-void fraction(base::Line& line, uint64_t thousandths, unsigned decimals, size_t to) {
-  const uint64_t rest = thousandths % 1000;
-  line.right(thousandths / 1000, to - decimals - 1).text(".");
-  const char digits[] = {static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
-                         static_cast<char>('0' + rest % 10)};
-  line.text(digits, decimals);
-}
-
-}  // namespace
-
-uint64_t ticks() {
-  LARGE_INTEGER now;
-  QueryPerformanceCounter(&now);
-  return static_cast<uint64_t>(now.QuadPart);
-}
-
-bool is_open() {
-  return current() != INVALID_HANDLE_VALUE;
-}
-
-void open(void* module) {
-  KeepError keep;
-  LARGE_INTEGER rate;
-  QueryPerformanceFrequency(&rate);
-  frequency = static_cast<uint64_t>(rate.QuadPart);
-  start = ticks();
-  HANDLE handle = create_somewhere();
-  if (handle == INVALID_HANDLE_VALUE) return;
-  __atomic_store_n(&file, handle, __ATOMIC_RELEASE);
-  char path[kPath];
-  base::Line line("Hummock ");
-  line << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR << "." << HUMMOCK_VERSION_PATCH;
-  line << " is the memory allocator of ";
-  name_of(nullptr, path, sizeof path);
-  line.text(path).text(" (process ").dec(GetCurrentProcessId()).text(")");
-  name_of(module, path, sizeof path);
-  write(module == nullptr ? line : line.text(" from ").text(path));
-  if (early_length != 0) append(handle, early, early_length);
-}
-
-void close() {
-  KeepError keep;
-  HANDLE handle = __atomic_exchange_n(&file, INVALID_HANDLE_VALUE, __ATOMIC_ACQ_REL);
-  if (handle != INVALID_HANDLE_VALUE) CloseHandle(handle);
-}
-
-void write(const base::Line& line) {
-  HANDLE handle = current();
-  if (handle == INVALID_HANDLE_VALUE) return;
-  KeepError keep;
-  base::Line whole("");
-  whole.text(line.data(), line.size()).text("\r");
-  append(handle, whole.data(), whole.size() + 1);
-}
-
-void write_said(const char* text, size_t length) {
-  if (length == 0) return;
-  if (is_open()) {
-    base::Line line("");
-    return write(line.text(text, length - 1));
-  }
-  if (length + 1 > sizeof early - early_length) return;
-  memcpy(early + early_length, text, length - 1);
-  memcpy(early + early_length + length - 1, "\r\n", 2);
-  early_length += length + 1;
-}
-
-void event(uint64_t since, size_t size, const void* at, const char* what, ptrdiff_t change,
-           const base::Line* reason) {
-  const size_t now_total =
-      __atomic_add_fetch(&total, static_cast<size_t>(change), __ATOMIC_RELAXED);  // also while there is no log
-  if (!is_open()) return;
-  const uint64_t now = ticks();
-  base::Line line("");
-  fraction(line, (now > start ? now - start : 0) * 1000 / frequency, 3, 12);
-  line.text("s:");
-  fraction(line, (now > since ? now - since : 0) * 1000000 / frequency, 2, 21);
-  line.text("ms ").right(size / 1024, 32).text("k");
-  if (at != nullptr) line.text(" at:").pointer(at);
-  line.text(" ").text(what).text(" (").right(now_total >> 20, line.size() + 5).text("M)");
-  if (reason != nullptr) line.text(" ").text(reason->data(), reason->size());
-  write(line);
-}
-
-}  // namespace hummock::os::log
 
 namespace hummock::os {
 namespace {
 
 const char* conf_text;
 
+int log_file = -1;  // written by open_append and close_log
+
+// What was said before the log was open: it comes after its first line. The library starts in one thread.
+char early[2048];
+size_t early_length;
+
+HANDLE handle_of(int fd) {
+  if (fd == 1) return GetStdHandle(STD_OUTPUT_HANDLE);
+  if (fd == 2) return GetStdHandle(STD_ERROR_HANDLE);
+  return reinterpret_cast<HANDLE>(static_cast<intptr_t>(fd));  // handles have 32 bits that matter
+}
+
+// In one call, so that lines of several threads, and processes, do not mix.
+void put(HANDLE to, const char* text, size_t length) {
+  DWORD done;
+  if (to != nullptr && to != INVALID_HANDLE_VALUE)
+    WriteFile(to, text, static_cast<DWORD>(length), &done, nullptr);
+}
+
+// Lines end as Windows's own programs want it.
+void put_line(HANDLE to, const char* text, size_t length) {
+  base::Line line("");
+  line.text(text, length - (length != 0 && text[length - 1] == '\n')).text("\r");
+  put(to, line.data(), line.size() + 1);
+}
+
+HANDLE open_file(const char* path) {
+  return CreateFileA(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                     OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
+}
+
+// In the folder for temporary files: a game's own may be closed to its players.
+HANDLE open_elsewhere(const char* path) {
+  char other[MAX_PATH];
+  const char* name = path + strlen(path);
+  while (name != path && name[-1] != '\\' && name[-1] != '/') --name;
+  const DWORD length = GetTempPathA(sizeof other, other);
+  if (length == 0 || length + strlen(name) >= sizeof other) return INVALID_HANDLE_VALUE;
+  strcpy(other + length, name);
+  return open_file(other);
+}
+
 }  // namespace
 
 void set_program_conf(const char* text) {
   conf_text = text;
+}
+
+unsigned process_id() {
+  return GetCurrentProcessId();
+}
+
+int open_append(const char* path, int* error) {
+  KeepError keep;
+  HANDLE handle = open_file(path);
+  if (handle == INVALID_HANDLE_VALUE) {
+    *error = static_cast<int>(GetLastError());
+    handle = open_elsewhere(path);
+  }
+  log_file = handle == INVALID_HANDLE_VALUE ? -1 : static_cast<int>(reinterpret_cast<intptr_t>(handle));
+  return log_file;
+}
+
+void close_log() {
+  log_on = false;
+  if (log_file != -1) CloseHandle(handle_of(log_file));
+  log_file = -1;
+}
+
+bool absolute_path(const char* path, char* out, size_t room) {
+  KeepError keep;
+  const DWORD length = GetFullPathNameA(path, static_cast<DWORD>(room), out, nullptr);
+  return length != 0 && length < room;
+}
+
+// Nobody else closes handles of ours.
+uint64_t file_identity(int fd) {
+  return fd == -1 ? 0 : 1;
+}
+
+void write_time(char* out) {
+  SYSTEMTIME now;
+  GetSystemTime(&now);
+  const unsigned parts[] = {now.wYear, now.wMonth, now.wDay, now.wHour, now.wMinute, now.wSecond};
+  for (unsigned i = 0; i < 6; ++i) {
+    if (i == 3) *out++ = '-';
+    if (i == 0) {
+      *out++ = static_cast<char>('0' + parts[i] / 1000);
+      *out++ = static_cast<char>('0' + parts[i] / 100 % 10);
+    }
+    *out++ = static_cast<char>('0' + parts[i] / 10 % 10);
+    *out++ = static_cast<char>('0' + parts[i] % 10);
+  }
+  *out = '\0';
 }
 
 }  // namespace hummock::os
@@ -161,22 +114,33 @@ namespace hummock::base {
 
 // A program with windows has no standard error: what is said goes to the log, too.
 void write_text(int fd, const char* text, size_t length) {
-  const DWORD error = GetLastError();
-  HANDLE to = GetStdHandle(fd == 1 ? STD_OUTPUT_HANDLE : STD_ERROR_HANDLE);
-  DWORD done;
-  if (to != nullptr && to != INVALID_HANDLE_VALUE) {
-    WriteFile(to, text, static_cast<DWORD>(length), &done, nullptr);
+  using namespace os;
+  KeepError keep;
+  if (fd == 1 || fd == 2) put(handle_of(fd), text, length);
+  if (fd == 1 || length == 0) return;
+  if (fd != 2 || log_file != -1) {
+    put_line(handle_of(fd == 2 ? log_file : fd), text, length);
+    if (early_length != 0) put(handle_of(log_file), early, early_length);
+    early_length = 0;
+  } else if (length + 1 <= sizeof early - early_length) {
+    memcpy(early + early_length, text, length - 1);
+    memcpy(early + early_length + length - 1, "\r\n", 2);
+    early_length += length + 1;
   }
-  if (fd == 2) os::log::write_said(text, length);
-  SetLastError(error);
 }
 
 // As a fault that nobody continues: the program's own crash handler, or the system's, tells of it.
 void stop() {
-  os::log::write(Line("") << "the program, or what it loaded, misused its memory; the allocator found it, and stops");
   constexpr DWORD kHeapCorruption = 0xc0000374;
+  os::log_note("misuse", Line("") << "the program, or what it loaded, misused its memory: the allocator "
+                                     "found it, and stops the program");
   RaiseException(kHeapCorruption, EXCEPTION_NONCONTINUABLE, 0, nullptr);
   TerminateProcess(GetCurrentProcess(), kHeapCorruption);
+  __builtin_unreachable();
+}
+
+void leave(int status) {
+  TerminateProcess(GetCurrentProcess(), static_cast<UINT>(status));
   __builtin_unreachable();
 }
 

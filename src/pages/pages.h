@@ -8,6 +8,7 @@ namespace hummock::pages {
 
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
+inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
 inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
 
 struct Span {
@@ -19,9 +20,6 @@ struct Span {
 // header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
 // address space must grow. Thread-safe.
 Span allocate_span(unsigned slots, unsigned align_slots = 1);
-
-// Takes a region from the system before any span needs it. False: there is none.
-bool add_space();
 
 // Takes back what allocate_span gave.
 void release_span(SlabHeader* header);
@@ -54,9 +52,9 @@ bool purge_all(size_t keep);
 
 struct Totals {
   size_t mapped, used, dirty, purged, peak, huge_blocks, huge_bytes;
-  size_t headers;      // memory of the headers
-  size_t pinned;       // large pages that are given back only at the end
-  size_t pinned_free;  // what of them no span has
+  size_t pinned, advised, refusals;  // huge pages: see backing.h
+  size_t headers;                    // memory of the regions' headers
+  size_t kept;                       // what of `dirty` no tick gives back
 };
 Totals totals();
 

@@ -5,21 +5,25 @@
 #include "base/bits.h"
 #include "base/list.h"
 #include "os/lock.h"
-#include "os/os.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 
 namespace hummock::pages {
 
 struct Region;
 
-// 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (reads
-// zero). Invariant: in the free list of its longest run, and in the purge queue if dirty & ~used ≠ 0.
+// 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (no memory;
+// reads zero). Invariant: in the free list of its longest run, and in the purge queue if purgeable() ≠ 0.
 struct HugePage {
   uint32_t used;
-  uint32_t dirty;  // may hold memory or contents; used slots count as dirty
-  uint8_t run;     // longest run of free slots = the free list it stands in
-  uint8_t number;  // in its region
+  uint32_t dirty;   // may hold memory; used slots count as dirty
+  uint32_t unread;  // dirty slots nobody ever had: memory came with the huge page, and reads zero
+  uint8_t run;      // longest run of free slots = the free list it stands in
+  uint8_t number;   // in its region
   bool queued;
+  bool busy;       // being purged: not as full as it looks
+  bool collapsed;  // its room stands on a huge page, as far as it could be brought there
+  Backing backing;
   uint64_t since;  // when it entered the purge queue, ms; kNow until the next tick
   Region* region;
   HugePage* next;
@@ -27,8 +31,17 @@ struct HugePage {
   HugePage* purge_next;
   HugePage* purge_prev;
 
-  bool pinned() const;  // in a region of large pages: its memory stays
-  uint32_t purgeable() const { return pinned() ? 0 : dirty & ~used; }
+  uint32_t warm() const { return dirty & ~used; }
+  bool is_full() const { return __builtin_popcount(used) >= kFullSlots; }
+  // What may go back now: a huge page is not split for a little.
+  uint32_t purgeable() const {
+    if (backing == Backing::small) return warm();
+    if (backing == Backing::loose) return is_full() ? 0 : warm();
+    return backing == Backing::whole && used == 0 ? dirty : 0;
+  }
+  char* start() const;
+
+  static constexpr int kFullSlots = 29;
 };
 
 inline constexpr uint64_t kNow = ~uint64_t{0};
@@ -37,7 +50,6 @@ inline constexpr uint64_t kNow = ~uint64_t{0};
 struct Region {
   char* base;
   unsigned huge_pages;  // 16, or fewer
-  bool pinned;          // it has all its memory, and keeps it: large pages where they cannot be cut
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   uint32_t whole_free;  // bit i: huge page i is wholly free
   HugePage page[kHugePages];
@@ -45,11 +57,15 @@ struct Region {
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
 };
 
-inline bool HugePage::pinned() const {
-  return os::kCanPin && region->pinned;
+inline char* HugePage::start() const {
+  return region->base + size_t{number} * (kSlotsPerHugePage * kSlotSize);
 }
 
 using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_prev>;
+
+inline unsigned slot_of(const SlabHeader* header) {
+  return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
+}
 
 extern os::Lock page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
@@ -59,10 +75,19 @@ extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
 extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
+extern size_t kept_slots;     // free slots with memory behind them that are not purgeable
 
 // Around every change of `used` or `dirty`: off its free list before, where it belongs now after.
 void unlist(HugePage* page);
 void refile(HugePage* page);
+
+// Around a change of a huge page that is not simply `small` before and after: what it adds to dirty_slots
+// and kept_slots is taken off before, and added after.
+void discount(const HugePage* page);
+void count(const HugePage* page);
+
+// Sets the backing of a huge page that stands in its lists.
+void set_backing(HugePage* page, Backing backing);
 
 bool dirty_over_budget();
 

@@ -63,6 +63,7 @@ struct SlabHeader {
   uint16_t slots;         // slots of the span
   bool listed;            // shared: stands in its shard's list. Guarded by the shard.
   bool full;              // owned: stands in the heap's list of full slabs
+  bool advised;           // huge: transparent huge pages were asked for
   SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
   SlabHeader* huge_prev;
 

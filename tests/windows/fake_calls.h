@@ -8,15 +8,15 @@
 namespace fake {
 
 inline hummock::os::Calls real;
-inline DWORD large_error;        // of the next calls for large pages; 0: they succeed
+inline DWORD large_error;               // of the next calls for large pages; 0: they succeed
 inline size_t large_most = ~size_t{0};  // larger ones fail with 1450
 inline unsigned large_calls;
 inline unsigned large_granted;
-inline DWORD privilege_error;    // 1300: the call succeeds and grants nothing
+inline DWORD privilege_error;  // 1300: the call succeeds and grants nothing
 inline bool privilege_call = true;
 inline unsigned privilege_calls;
 inline size_t large_minimum = 2 << 20;
-inline long commits_left = -1;   // -1: as many as wanted
+inline long commits_left = -1;  // -1: as many as wanted
 
 inline void* virtual_alloc(void* at, size_t size, uint32_t type, uint32_t protection) {
   if ((type & MEM_LARGE_PAGES) != 0) {

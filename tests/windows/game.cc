@@ -101,8 +101,8 @@ void honest_figures() {
   CHECK(again != nullptr);
   memset(again, 0x11, kAll / 4);
   dll.free(again);
-  printf("committed: %zu before, %zu in use, %zu after the flush; the system: %zu, %zu, %zu\n", before, full, left,
-         system_before, system_full, system_left);
+  printf("committed: %zu before, %zu in use, %zu after the flush; the system: %zu, %zu, %zu\n", before, full,
+         left, system_before, system_full, system_left);
 }
 
 // ---- Threads ------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ DWORD WINAPI stress(void* number) {
   for (int i = 0; i < rounds; ++i) {
     const uint32_t r = next_random(&state);
     size_t size = r % 16 != 0 ? r % 500 + 2 : r % 1024 != 0 ? r % 60000 + 2 : r % 3000000 + 2;
-    unsigned char* block = static_cast<unsigned char*>(r % 5 == 0 ? dll.alloc_a(size, size_t{1} << (r % 9))
-                                                                 : dll.alloc(size));
+    unsigned char* block =
+        static_cast<unsigned char*>(r % 5 == 0 ? dll.alloc_a(size, size_t{1} << (r % 9)) : dll.alloc(size));
     CHECK(block != nullptr && dll.size(block) >= size);
     // Its first and last byte, by its address: who takes it over can tell that it is whole.
     const unsigned char tag = static_cast<unsigned char>(reinterpret_cast<uintptr_t>(block) >> 4);
@@ -138,7 +138,8 @@ DWORD WINAPI stress(void* number) {
 void run_threads(DWORD(WINAPI* body)(void*)) {
   HANDLE threads[kThreads];
   for (int i = 0; i < kThreads; ++i) {
-    threads[i] = CreateThread(nullptr, 0, body, reinterpret_cast<void*>(static_cast<uintptr_t>(i)), 0, nullptr);
+    threads[i] =
+        CreateThread(nullptr, 0, body, reinterpret_cast<void*>(static_cast<uintptr_t>(i)), 0, nullptr);
     CHECK(threads[i] != nullptr);
   }
   CHECK(WaitForMultipleObjects(kThreads, threads, TRUE, INFINITE) == WAIT_OBJECT_0);

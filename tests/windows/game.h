@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                                     \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
+#define CHECK(condition)                                                                         \
+  do {                                                                                           \
+    if (!(condition)) {                                                                          \
       printf("%s:%d: not so: %s (error %lu)\n", __FILE__, __LINE__, #condition, GetLastError()); \
-      fflush(stdout);                                                                        \
-      ExitProcess(1);                                                                        \
-    }                                                                                        \
+      fflush(stdout);                                                                            \
+      ExitProcess(1);                                                                            \
+    }                                                                                            \
   } while (0)
 
 struct Dll {

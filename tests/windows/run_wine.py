@@ -15,23 +15,25 @@ import tempfile
 
 SKIP = 77
 HEADER = [
-    r"Hummock \d+\.\d+\.\d+ is the memory allocator of .*\.exe \(process \d+\)",
-    r"WindowsVersion: \d+\.\d+\.\d+  ServicePack: \d+\.\d+  Type: (Desktop|Server)",
-    r"Processor: .+; \d+ logical processors in \d+ group\(s\); (32|64)-bit process",
-    r"process virt\. address available: +\d+M",
-    r"system physical RAM total: +\d+M",
-    r"system physical RAM available: +\d+M",
-    r"system committed limit: +\d+M",
-    r"system committed peak: +\d+M",
-    r"system committed current: +\d+M",
-    r"system cache current: +\d+M",
-    r"system handles: +\d+",
-    r"system processes: +\d+",
-    r"system threads: +\d+",
-    r"system uptime minutes: +\d+",
+    r"hummock \d+\.\d+\.\d+ region log$",
+    r"started: \d{8}-\d{6} UTC$",
+    r"process: \d+$",
+    r"program: .*\.exe$",
+    r"library: .*\.(exe|dll)$",
+    r"system: Windows \d+\.\d+\.\d+, service pack \d+\.\d+, (desktop|server)$",
+    r"cpu: .+, \d+ logical in \d+ group\(s\), process of (32|64) bits$",
+    r"memory: total \d+ MiB, available \d+ MiB$",
+    r"address space: available \d+ MiB$",
+    r"commit: limit \d+ MiB, peak \d+ MiB, current \d+ MiB$",
+    r"system cache: \d+ MiB$",
+    r"processes: \d+, threads \d+, handles \d+$",
+    r"uptime: \d+ minutes$",
+    r"SeLockMemoryPrivilege: (granted|denied|not asked for), huge pages ",
+    r"option: verbose:",
 ]
-EVENT = re.compile(r" *\d+\.\d{3}s: +\d+\.\d\dms +\d+k( at:0x[0-9a-f]+)? "
-                   r"(Alloc LP|Alloc SP|Free|Flush|Alloc LP failed -> fallback) \( *\d+M\)( .*)?$")
+EVENT = re.compile(r" *\d+\.\d{3}s: +\d+\.\d\dms +\d+k at:0x[0-9a-f]+ "
+                   r"(Alloc LP|Alloc SP|Alloc SP failed|Free|Flush|Flush request|Purge|Grow|Alloc LP failed -> (SP|less))"
+                   r" \( *\d+M\)( .*)?$")
 DENIED = 'SeLockMemoryPrivilege: denied, huge pages disabled (error 1300: ' \
          'the user lacks the privilege "Lock pages in memory")'
 
@@ -89,8 +91,8 @@ class Game:
         lines = [line for line in self.log if not line.startswith("hummock: ")]
         for pattern, line in zip(HEADER, lines):
             self.check(re.match(pattern, line), f"{line!r} is not as {pattern}")
-        self.check(any(line.startswith("option log:region") for line in self.log), "the options are not told")
-        self.check(re.search(r"^SeLockMemoryPrivilege: ", self.raw, re.M), "the privilege is not told")
+        for told in ("option: log:region", "events:", "active: yes"):
+            self.check(any(line.startswith(told) for line in self.log), f"not told: {told}")
         self.check(self.raw.endswith("\r\n"), "the last line has no end")
         events = [line for line in self.log if re.match(r" *\d+\.\d+s:", line)]
         self.check(events, "no region is told")
@@ -115,11 +117,11 @@ def run_game(game, scenario):
         game.check(game.ended.returncode == 0, f"it ended with {game.ended.returncode}")
         return game.has_header().check("summary" in game.raw, "no summary")
     if scenario == "reload":
-        return game.passed().check(game.logs == 1 and game.raw.count("summary at unloading") == 10, "no summary")
+        return game.passed().check(game.logs == 1 and game.raw.count("unloaded: ") == 10, "no summary")
     game.passed().has_header().has(DENIED).lacks("Alloc LP (")
-    game.has("summary at unloading" if scenario == "unload" else "summary at the process's end: in use ")
+    game.has("unloaded: " if scenario == "unload" else "summary: the program ends").has("summary live: ")
     if scenario == "huge_pages":
-        game.has("EnableHugePages was called").has("Flush (")
+        game.has("EnableHugePages: called").has("Flush (")
     if scenario == "figures":
         game.has("gave back ")
     return game
@@ -129,30 +131,32 @@ def run_options(game, _):
     """The file beside the DLL, the environment over it, the DLL by another name."""
     game.write_conf("nolog\n")
     game.run("game", "interface").passed().check(game.logs == 0, "nolog, and yet a log")
-    game.run("game", "interface", HUMMOCK_LOG="region").passed().has_header().has("option log:region (HUMMOCK_LOG)")
+    game.run("game", "interface", HUMMOCK_LOG="region").passed().has_header().has("option: log:region (HUMMOCK_LOG)")
     game.write_conf("# a remark, with huge_max:1G\r\nhuge_pages:off\r\ndecay_ms : 50, dirty_maxx:1M\r\n")
-    game.run("game", "interface").passed().has_header().has("option decay_ms:50").has("option huge_max:auto")
+    game.run("game", "interface").passed().has_header().has("option: decay_ms:50").has("option: huge_max:none")
     game.has("disabled by the option huge_pages").has('unknown option "dirty_maxx"')
     game.run("game", "interface", HUMMOCK_LOG="none").passed().check(game.logs == 0, "HUMMOCK_LOG=none, and yet a log")
     game.write_conf("checked:on\n")
-    game.run("game", "interface").passed().has_header().has("option checked:on")
+    game.run("game", "interface").passed().has_header().has("option: checked:on")
     game.run("game", "double_free").check("passed" not in game.ended.stdout, "a double free went on")
     return game.has("double free")
 
 
 def run_faked(game, scenario):
-    game.run("faked", scenario).passed().has_header().has("summary at the process's end")
+    game.run("faked", scenario).passed().has_header().has("summary: the program ends")
     told = {
-        "granted": ["granted, huge pages enabled (of 2048k)", "32768k at:0x", "Alloc LP (   32M)", "in large pages 128 MiB"],
+        "granted": ["granted, huge pages enabled (of 2048k)", "32768k at:0x", "Alloc LP (    32M)", "summary pinned: 128 MiB"],
         "unsupported": ["huge pages disabled: this system has none"],
-        "option_off": ["disabled by the option huge_pages", "EnableHugePages was called"],
-        "denied_1300": [DENIED, "EnableHugePages was called", "granted, huge pages enabled", "Alloc LP ("],
+        "option_off": ["disabled by the option huge_pages", "EnableHugePages: called; SeLockMemoryPrivilege: not asked for"],
+        "denied_1300": [DENIED, "EnableHugePages: called; SeLockMemoryPrivilege: granted, huge pages enabled", "Alloc LP ("],
         "denied_call": ["denied, huge pages disabled (error 5"],
-        "denied_1314": ["Alloc LP failed -> fallback (    0M) error 1314: the user lacks the privilege"],
-        "fragmented_1450": ["Alloc LP failed -> fallback", "error 1450: no free memory in pieces of that size",
-                            "next try in 250 ms", "Alloc LP ("],
-        "capped": ["as much is in large pages as huge_max allows", "in large pages 64 MiB"],
-        "reserved": ["Alloc LP (   96M)"],
+        "denied_1314": ["Alloc LP failed -> SP (     0M) error 1314: the user lacks the privilege"],
+        "fragmented_1450": ["Alloc LP failed -> SP", "error 1450: no free memory in pieces of 2 MiB is left, it is fragmented",
+                            "next try in 100 ms", "next try in 200 ms", "Alloc LP ("],
+        "capped": ["option: huge_max:64M", "summary pinned: 64 MiB"],
+        "reserved": ["Alloc LP (    96M)"],
+        "reserved_less": ["Alloc LP failed -> less", "Alloc LP (    64M)", "huge_reserve: 64 of 256 MiB could be had"],
+        "reserved_late": [DENIED, "EnableHugePages: called; SeLockMemoryPrivilege: granted", "Alloc LP ("],
         "no_commit": ["gave back"],
     }
     for text in told[scenario]:

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "hummock/hummock.h"
+#include "log_cli.h"
 #include "program.h"
 #include "run.h"
 
@@ -36,6 +37,12 @@ int dispatch(int count, char** arguments) {
   run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
   run_command->add_flag("--verbose", options.verbose, "print at start what is in effect");
   run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
+  run_command
+      ->add_option("--log", options.log,
+                   "log what goes to and from the system, to malloc_<process>.log or FILE")
+      ->expected(0, 1)
+      ->default_str(RunOptions::kDefaultLog)
+      ->type_name("[=FILE]");
   run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
   run_command->add_option("--conf", options.conf, "options as key:value,key:value");
   run_command->add_option("--lib", options.library, "the library to preload");
@@ -47,11 +54,14 @@ int dispatch(int count, char** arguments) {
   check_command->add_option("program", name, "its name or path")->required();
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
+  const LogCommand log_command(app);
+
   CLI11_PARSE(app, count, arguments);
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
+  if (log_command.chosen()) return log_command.run();
   return *check_command ? check(name) : run(options);
 }
 
