@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|lint|cross]...   Quiet and quick when nothing is missing.
+# Usage: scripts/packages.sh [build|demo|test|lint|cross|windows|wine]...   Quiet and quick when nothing is missing.
 set -eu
 
 packages_of() {
@@ -9,6 +9,8 @@ packages_of() {
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
     lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;
+    windows) echo "g++-mingw-w64-x86-64-win32 g++-mingw-w64-i686-win32 python3" ;;
+    wine) echo "wine wine64 python3" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac
