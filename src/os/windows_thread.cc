@@ -36,8 +36,13 @@ void find(Call* out, const char* module, const char* name) {
   *out = reinterpret_cast<Call>(reinterpret_cast<void*>(GetProcAddress(handle, name)));
 }
 
+bool is_shut_down() {
+  return shutdown_call != nullptr && shutdown_call();
+}
+
+// At the process's end nobody needs what the last thread has, and locks may be held for ever.
 void WINAPI end_of_thread(void* value) {
-  if (value != nullptr) exit_call(value);
+  if (value != nullptr && !is_shut_down()) exit_call(value);
 }
 
 DWORD WINAPI run_thread(void* run) {
@@ -108,7 +113,7 @@ void sleep_ms(unsigned ms) {
 // At the process's end the system has stopped every other thread where it was: a lock that is held now
 // stays so, and what it guards may be half changed. As the system's own locks do.
 void end_if_shut_down() {
-  if (shutdown_call != nullptr && shutdown_call()) TerminateProcess(GetCurrentProcess(), 0xc000004b);
+  if (is_shut_down()) TerminateProcess(GetCurrentProcess(), 0xc000004b);
 }
 
 void wait_while(const uintptr_t* word, uintptr_t value) {

@@ -1,6 +1,8 @@
 // Loads hummock_bi.dll as the engine does, and uses it as a game may. Usage: game SCENARIO
 #include "game.h"
 
+#include <initializer_list>
+
 namespace {
 
 Dll dll;
@@ -154,10 +156,11 @@ void free_exchanged() {
 }
 
 void threads_stress() {
+  const size_t before = dll.total_committed();
   for (int i = 0; i < 3; ++i) run_threads(stress);
   free_exchanged();
   dll.flush_cache_all();
-  CHECK(dll.total_committed() < (24 << 20));
+  CHECK(dll.total_committed() < before + (24 << 20));
 }
 
 DWORD WINAPI use_and_leave(void*) {
@@ -224,6 +227,46 @@ void calls_after_detach() {
 }
 
 // ---- Where slots are short ------------------------------------------------------------------------
+
+// Where the upper half of the addresses begins that a 32-bit program may have; 64-bit ones: 4 GiB.
+constexpr uint64_t kHigh = sizeof(void*) == 8 ? uint64_t{1} << 32 : uint64_t{1} << 31;
+
+// A game in a full address space: what is handed out stands in its upper half.
+void high_addresses() {
+  constexpr size_t kTaken = 30 << 20;
+  static void* taken[512];
+  size_t count = 0;
+  while (count < 512) {
+    void* block = dll.alloc(kTaken);  // nobody touches it
+    CHECK(block != nullptr);
+    taken[count++] = block;
+    if (reinterpret_cast<uintptr_t>(block) >= kHigh) break;
+  }
+  CHECK(reinterpret_cast<uintptr_t>(taken[count - 1]) >= kHigh);
+  void* small = dll.alloc(100000);
+  printf("%zu blocks below, then %p and %p\n", count - 1, taken[count - 1], small);
+  CHECK(reinterpret_cast<uintptr_t>(small) >= kHigh);
+  threads_stress();
+  dll.free(small);
+  for (size_t i = 0; i < count; ++i) dll.free(taken[i]);
+}
+
+// There is no more room at all: null, and when some is given back, it is served again.
+void no_room() {
+  if (sizeof(void*) == 8) return;
+  static void* taken[4096];
+  size_t count = 0;
+  for (size_t size : {size_t{100} << 20, size_t{20} << 20, size_t{8} << 20, size_t{1} << 20, size_t{50000}}) {
+    while (count < 4096 && (taken[count] = dll.alloc(size)) != nullptr) ++count;
+  }
+  CHECK(count > 20 && count < 4096);
+  CHECK(dll.alloc(size_t{64} << 20) == nullptr);
+  for (size_t i = 0; i < count; ++i) dll.free(taken[i]);
+  void* block = dll.alloc(size_t{64} << 20);
+  CHECK(block != nullptr);
+  memset(block, 1, size_t{64} << 20);
+  dll.free(block);
+}
 
 void use_up_thread_slots() {
   for (int i = 0; i < 70; ++i) CHECK(TlsAlloc() != TLS_OUT_OF_INDEXES);
@@ -326,6 +369,8 @@ const Scenario kScenarios[] = {
     {"late", calls_after_detach},
     {"far_slot", threads_stress, use_up_thread_slots},
     {"no_exit_slot", threads_come_and_go, use_up_exit_slots},
+    {"high_addresses", high_addresses},
+    {"no_room", no_room},
     {"reload", unload_and_load},
     {"unload", unload_under_threads},
     {"exit", exit_under_load},
