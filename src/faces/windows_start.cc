@@ -4,6 +4,7 @@
 #include <windows.h>
 
 #include <string.h>
+#include <wchar.h>
 
 #include "base/options.h"
 #include "heap/attach.h"
@@ -31,13 +32,13 @@ constexpr size_t kConfRoom = 4096;
 char conf[2 * kConfRoom + 64];
 
 size_t read_conf(HMODULE module, char* out, size_t room) {
-  char path[MAX_PATH + 8];
-  const DWORD length = GetModuleFileNameA(module, path, MAX_PATH);
+  wchar_t path[MAX_PATH + 8];
+  const DWORD length = GetModuleFileNameW(module, path, MAX_PATH);
   if (length == 0 || length >= MAX_PATH) return 0;
-  char* end = strrchr(path, '.');
-  if (end == nullptr || strpbrk(end, "\\/") != nullptr) end = path + length;
-  memcpy(end, ".conf", 6);
-  HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
+  wchar_t* end = wcsrchr(path, L'.');
+  if (end == nullptr || wcspbrk(end, L"\\/") != nullptr) end = path + length;
+  memcpy(end, L".conf", sizeof L".conf");
+  HANDLE file = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ, nullptr, OPEN_EXISTING, 0, nullptr);
   if (file == INVALID_HANDLE_VALUE) return 0;
   DWORD got = 0;
   if (!ReadFile(file, out, static_cast<DWORD>(room), &got, nullptr)) got = 0;

@@ -38,20 +38,22 @@ void put_line(HANDLE to, const char* text, size_t length) {
   put(to, line.data(), line.size() + 1);
 }
 
+constexpr DWORD kShare = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+
 HANDLE open_file(const char* path) {
-  return CreateFileA(path, FILE_APPEND_DATA, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-                     OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
+  return CreateFileA(path, FILE_APPEND_DATA, kShare, nullptr, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
 }
 
 // In the folder for temporary files: a game's own may be closed to its players.
 HANDLE open_elsewhere(const char* path) {
-  char other[MAX_PATH];
+  wchar_t other[MAX_PATH];
   const char* name = path + strlen(path);
   while (name != path && name[-1] != '\\' && name[-1] != '/') --name;
-  const DWORD length = GetTempPathA(sizeof other, other);
-  if (length == 0 || length + strlen(name) >= sizeof other) return INVALID_HANDLE_VALUE;
-  strcpy(other + length, name);
-  return open_file(other);
+  const DWORD length = GetTempPathW(MAX_PATH, other);
+  if (length == 0 || length >= MAX_PATH) return INVALID_HANDLE_VALUE;
+  const int room = static_cast<int>(MAX_PATH - length);
+  if (MultiByteToWideChar(CP_ACP, 0, name, -1, other + length, room) == 0) return INVALID_HANDLE_VALUE;
+  return CreateFileW(other, FILE_APPEND_DATA, kShare, nullptr, OPEN_ALWAYS, FILE_ATTRIBUTE_NORMAL, nullptr);
 }
 
 }  // namespace
@@ -81,10 +83,14 @@ void close_log() {
   log_file = -1;
 }
 
+// A folder whose name the code page cannot spell has question marks in it: then the path stays as it is.
 bool absolute_path(const char* path, char* out, size_t room) {
   KeepError keep;
   const DWORD length = GetFullPathNameA(path, static_cast<DWORD>(room), out, nullptr);
-  return length != 0 && length < room;
+  if (length != 0 && length < room && strchr(out, '?') == nullptr) return true;
+  if (strlen(path) >= room) return false;
+  strcpy(out, path);
+  return true;
 }
 
 // Nobody else closes handles of ours.

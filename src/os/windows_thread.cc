@@ -45,9 +45,20 @@ void WINAPI end_of_thread(void* value) {
   if (value != nullptr && !is_shut_down()) exit_call(value);
 }
 
+HMODULE own_module() {
+  HMODULE module = nullptr;
+  const void* here = reinterpret_cast<const void*>(&own_module);
+  GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, static_cast<const char*>(here), &module);
+  return module;
+}
+
+// The library is not unloaded while a thread of its own runs in it.
 DWORD WINAPI run_thread(void* run) {
+  HMODULE module = own_module();
   reinterpret_cast<void (*)()>(run)();
-  return 0;
+  // One hold is ours, the other start_thread's.
+  FreeLibrary(module);
+  FreeLibraryAndExitThread(module, 0);
 }
 
 }  // namespace
@@ -99,9 +110,13 @@ void on_fork(void (*)(), void (*)(), void (*)()) {}
 bool start_thread(void (*run)()) {
   KeepError keep;
   constexpr SIZE_T kStack = 64 << 10;
+  HMODULE module = own_module();
   HANDLE thread = CreateThread(nullptr, kStack, run_thread, reinterpret_cast<void*>(run),
                                STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  if (thread == nullptr) return false;
+  if (thread == nullptr) {
+    FreeLibrary(module);
+    return false;
+  }
   CloseHandle(thread);
   return true;
 }

@@ -321,6 +321,17 @@ void unload_under_threads() {
   CHECK(is_filled(kept, 9, 1000));  // what is in use stays
 }
 
+// With background:on a thread of the allocator's own runs in the library, which stays for it.
+void background() {
+  dll.free(dll.alloc(100));
+  CHECK(FreeLibrary(dll.module));
+  Sleep(400);
+  CHECK(GetModuleHandleA("hummock_bi.dll") != nullptr);
+  void* block = dll.alloc(1 << 20);
+  memset(block, 1, 1 << 20);
+  dll.free(block);
+}
+
 // ---- Ends -----------------------------------------------------------------------------------------
 
 DWORD WINAPI never_ends(void*) {
@@ -371,6 +382,7 @@ const Scenario kScenarios[] = {
     {"high_addresses", high_addresses},
     {"no_room", no_room},
     {"reload", unload_and_load},
+    {"background", background},
     {"unload", unload_under_threads},
     {"exit", exit_under_load},
     {"crash", crash},

@@ -136,6 +136,8 @@ def run_options(game, _):
     game.run("game", "interface").passed().has_header().has("option: decay_ms:50").has("option: huge_max:none")
     game.has("disabled by the option huge_pages").has('unknown option "dirty_maxx"')
     game.run("game", "interface", HUMMOCK_LOG="none").passed().check(game.logs == 0, "HUMMOCK_LOG=none, and yet a log")
+    game.write_conf("background:on\n")
+    game.run("game", "background").passed().has_header().has("option: background:on")
     game.write_conf("checked:on\n")
     game.run("game", "interface").passed().has_header().has("option: checked:on")
     game.run("game", "double_free").check("passed" not in game.ended.stdout, "a double free went on")
