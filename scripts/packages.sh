@@ -5,7 +5,7 @@ set -eu
 
 packages_of() {
   case $1 in
-    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev" ;;
+    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
     lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;

@@ -60,7 +60,7 @@ void collect(hummock_stats_t* out) {
   out->huge_advised = totals.advised;
   out->huge_refusals = totals.refusals;
   out->metadata = pages::metadata_bytes();
-  out->resident = os::resident_bytes();
+  out->resident = os::resident_bytes() + totals.pinned;  // which the system counts apart
   heap::count_heaps(&out->threads, &out->heaps);
 }
 

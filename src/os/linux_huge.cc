@@ -1,11 +1,8 @@
 // Huge pages on Linux: hugetlb (pages set aside by the administrator) and transparent ones.
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "os/linux_files.h"
@@ -90,15 +87,6 @@ bool replace_by_small(void* address, size_t size) {
   return got == address;
 }
 
-bool copy_to_small(void* address, size_t size) {
-  void* copy = map(size);
-  if (copy == nullptr) return false;
-  memcpy(copy, address, size);
-  if (move_pages(copy, size, size, address)) return true;
-  unmap(copy, size);
-  return false;
-}
-
 size_t private_bytes() {
   char text[128];
   size_t numbers[3] = {};  // size, resident, shared
@@ -121,32 +109,6 @@ size_t available_bytes() {
     if (left < least) least = left;
   }
   return least;
-}
-
-void ForkGate::open() {
-  const int saved = errno;
-  if (pipe2(ends_, O_CLOEXEC) != 0) ends_[0] = ends_[1] = -1;
-  errno = saved;
-}
-
-// Without a child nobody holds the other end, and the pipe is at its end at once.
-void ForkGate::wait(int most_ms) {
-  if (ends_[0] < 0) return;
-  const int saved = errno;
-  close(ends_[1]);
-  pollfd end = {ends_[0], POLLIN, 0};
-  while (poll(&end, 1, most_ms) < 0 && errno == EINTR) {
-  }
-  close(ends_[0]);
-  ends_[0] = ends_[1] = -1;
-  errno = saved;
-}
-
-void ForkGate::pass() {
-  if (ends_[0] < 0) return;
-  close(ends_[0]);
-  close(ends_[1]);
-  ends_[0] = ends_[1] = -1;
 }
 
 }  // namespace hummock::os

@@ -121,27 +121,12 @@ int populate(void* address, size_t size);
 // refused: nothing has changed.
 bool replace_by_small(void* address, size_t size);
 
-// The same, with the contents.
-bool copy_to_small(void* address, size_t size);
-
 // Memory of the process that is in no file, resident; 0 when the system does not say.
 size_t private_bytes();
 
 // Memory that can be had without taking it from somebody, the limits of the process's group included; 0 when
 // the system does not say.
 size_t available_bytes();
-
-// Lets the parent of a fork wait for its child. `open` before the fork, then `wait` in the parent (also when
-// there is no child: it returns at once) and `pass` in the child.
-class ForkGate {
- public:
-  void open();
-  void wait(int most_ms);
-  void pass();
-
- private:
-  int ends_[2] = {-1, -1};
-};
 
 // ---- What the region log needs -------------------------------------------------------------------
 

@@ -159,13 +159,5 @@ int populate(void*, size_t) {
 bool replace_by_small(void*, size_t) {
   return false;
 }
-bool copy_to_small(void*, size_t) {
-  return false;
-}
-
-// Nothing forks.
-void ForkGate::open() {}
-void ForkGate::wait(int) {}
-void ForkGate::pass() {}
 
 }  // namespace hummock::os

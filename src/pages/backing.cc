@@ -13,6 +13,10 @@ namespace hummock::pages {
 size_t pinned_bytes;
 size_t advised_bytes;
 size_t huge_refusals;
+os::Lock reserve_lock;
+Reserve reserve;
+char* giants[kMostGiants];
+unsigned giant_count;
 
 namespace {
 
@@ -23,28 +27,7 @@ using options::values;
 // A heap of this size pays for the memory that huge pages waste at its edges.
 constexpr size_t kLargeHeap = size_t{256} << 20;
 
-// What is taken ahead of need: by huge_reserve, or because a page of 1 GiB holds many regions.
-struct Reserve {
-  char* next;
-  size_t left;
-  Backing backing;
-};
-os::Lock reserve_lock;
-Reserve reserve;  // guarded by reserve_lock
-
-constexpr unsigned kMostGiants = 256;
-char* giants[kMostGiants];  // pages of 1 GiB; guarded by reserve_lock
-unsigned giant_count;       // likewise
-
 BackOff set_aside_2m, set_aside_1g, transparent;
-os::ForkGate gate;  // guarded by what is locked around a fork
-
-bool is_in_giant(const char* p) {
-  for (unsigned i = 0; i < giant_count; ++i) {
-    if (p >= giants[i] && p < giants[i] + os::kGiantPage) return true;
-  }
-  return false;
-}
 
 void add(size_t& figure, size_t bytes) {
   __atomic_fetch_add(&figure, bytes, __ATOMIC_RELAXED);
@@ -322,47 +305,6 @@ void drop_reserve() {
 
 bool reserve_is_locked() {
   return reserve_lock.is_held();
-}
-
-// ---- fork ---------------------------------------------------------------------------------------
-
-void before_fork() {
-  reserve_lock.lock_for_fork();
-  if (relaxed(pinned_bytes) != 0) gate.open();
-}
-
-void after_fork_in_parent() {
-  gate.wait(10000);
-  reserve_lock.unlock_after_fork();
-}
-
-namespace {
-
-void to_small(HugePage* page) {
-  if (page->backing != Backing::pinned) return;
-  // A part of a page of 1 GiB cannot be replaced; those were all copied before.
-  const bool giant = values.huge_pages == HugePages::pool_1g && is_in_giant(page->start());
-  if (giant || os::copy_to_small(page->start(), kHugePageSize)) set_backing(page, Backing::small);
-}
-
-}  // namespace
-
-void after_fork_in_child() {
-  if (relaxed(pinned_bytes) != 0) {
-    if (reserve.backing == Backing::pinned && reserve.left != 0 && giant_count == 0) {
-      os::unmap(reserve.next, reserve.left);
-      reserve.left = 0;
-    }
-    for (unsigned i = 0; i < giant_count; ++i) os::copy_to_small(giants[i], os::kGiantPage);
-    for (Region* region = regions; region != nullptr; region = region->next) {
-      for (unsigned i = 0; i < region->huge_pages; ++i) to_small(&region->page[i]);
-    }
-    giant_count = 0;
-    if (reserve.backing == Backing::pinned) reserve.backing = Backing::small;
-    pinned_bytes = 0;
-  }
-  gate.pass();
-  reserve_lock.unlock_in_child();
 }
 
 }  // namespace hummock::pages

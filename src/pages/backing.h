@@ -82,8 +82,8 @@ void collapse_one();
 // Heap pages that were taken small and are full get huge ones too: huge_pages:auto found the heap large.
 void advise_full_pages();
 
-// For fork: a child writes into copies of its own. Pages set aside may be lacking then, which would be
-// its end, so it takes small ones, and the parent waits for that: its own writes would need pages, too.
+// For fork. Parent and child write into copies of their own, and pages set aside may be lacking then, which
+// would be the child's end. So the parent makes a copy on small pages first, which the child takes instead.
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();

@@ -52,6 +52,7 @@ struct Region {
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   uint32_t whole_free;  // bit i: huge page i is wholly free
+  char* copy;           // for the child, from before a fork until after it
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
@@ -60,6 +61,18 @@ struct Region {
 inline char* HugePage::start() const {
   return region->base + size_t{number} * (kSlotsPerHugePage * kSlotSize);
 }
+
+// What is taken ahead of need: by huge_reserve, or because a page of 1 GiB holds many regions.
+struct Reserve {
+  char* next;
+  size_t left;
+  Backing backing;
+};
+extern os::Lock reserve_lock;
+extern Reserve reserve;  // guarded by reserve_lock, as are the next two
+inline constexpr unsigned kMostGiants = 256;
+extern char* giants[kMostGiants];  // pages of 1 GiB
+extern unsigned giant_count;
 
 using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_prev>;
 

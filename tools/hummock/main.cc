@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "doctor.h"
 #include "hummock/hummock.h"
 #include "log_cli.h"
 #include "program.h"
@@ -55,12 +56,14 @@ int dispatch(int count, char** arguments) {
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
   const LogCommand log_command(app);
+  const DoctorCommand doctor_command(app);
 
   CLI11_PARSE(app, count, arguments);
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
+  if (doctor_command.chosen()) return doctor_command.run();
   if (log_command.chosen()) return log_command.run();
   return *check_command ? check(name) : run(options);
 }
