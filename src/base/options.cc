@@ -209,7 +209,7 @@ void print_source(Line& line, size_t index) {
       line << "default";
       break;
     case kProgram:
-      line << "hummock_conf";
+      line << base::program_conf_name();
       break;
     case kConf:
       line << "HUMMOCK_CONF";
@@ -270,7 +270,8 @@ void warn_unknown(Text name, Source source) {
     print_variable(line, near);
   } else {
     line.text("unknown option \"").text(name.from, name.length).text("\" in ");
-    line << (source == kConf ? "HUMMOCK_CONF" : "hummock_conf") << "; the nearest is " << near.name;
+    line << (source == kConf ? "HUMMOCK_CONF" : base::program_conf_name()) << "; the nearest is "
+         << near.name;
   }
   say(line);
 }
@@ -283,7 +284,7 @@ void assign(Text name, Text value, Source source) {
   if (parse(option, value, &parsed)) return store(index, parsed, source);
   Line line;
   line.text("option ").text(option.name).text(" cannot be \"").text(value.from, value.length).text("\" (");
-  line << (source == kProgram ? "hummock_conf"
+  line << (source == kProgram ? base::program_conf_name()
            : source == kConf  ? "HUMMOCK_CONF"
                               : "environment")
        << "); it may be ";

@@ -10,10 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace hummock::base {
-class Line;
-}
-
 namespace hummock::options {
 
 enum class Kind : uint8_t { boolean, number, size, choice, text };

@@ -19,8 +19,9 @@ void write_text(int fd, const char* text, size_t length);
 // The process's NAME=value strings up to a null pointer; null when there are none.
 const char* const* environment();
 
-// Options that the program brings along; null when it has none.
+// Options that the program brings along, null when it has none; and what people know them by.
 const char* program_conf();
+const char* program_conf_name();
 
 }  // namespace hummock::base
 

@@ -34,18 +34,23 @@ size_t flush(size_t wish) {
   return freed;
 }
 
+// What is neither in blocks nor free for them: headers, records, and large pages not in use yet.
+size_t around(const pages::Totals& now) {
+  return now.headers + now.huge_blocks * kSlotSize + pages::reserved_bytes() + pages::metadata_bytes();
+}
+
 }  // namespace
 
 extern "C" {
 
 size_t HUMMOCK_BOHEMIA MemTotalCommitted() {
   const pages::Totals now = pages::totals();
-  return now.used + now.dirty + now.headers + now.huge_bytes + pages::reserved_bytes() +
-         pages::metadata_bytes();
+  return now.used + now.dirty + now.huge_bytes + around(now);
 }
 
 size_t HUMMOCK_BOHEMIA MemTotalReserved() {
-  return pages::totals().mapped + pages::reserved_bytes() + pages::metadata_bytes();
+  const pages::Totals now = pages::totals();
+  return now.mapped - now.headers + around(now);
 }
 
 size_t HUMMOCK_BOHEMIA MemFlushCache(size_t size) {

@@ -62,6 +62,7 @@ void seal_inbox(Heap* heap) {
 // The thread ends: nothing of it may be stranded.
 void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
+  if (!os::ends_thread(heap == thread_heap)) return;
   thread_heap = &ended_heap;
   heap->attached = false;
   read_inbox(heap);

@@ -110,4 +110,8 @@ const char* program_conf() {
   return &hummock_conf != nullptr ? hummock_conf : nullptr;
 }
 
+const char* program_conf_name() {
+  return "hummock_conf";
+}
+
 }  // namespace hummock::base

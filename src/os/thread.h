@@ -27,6 +27,15 @@ void on_thread_exit(void (*end)(void*));
 // The calling thread's value; null: none.
 void set_exit_value(void* value);
 
+// Is the calling thread at its end when end(value) is called, `own` telling whether the value is its own?
+#if defined(_WIN32)
+bool ends_thread(bool own);
+#else
+inline bool ends_thread(bool) {
+  return true;
+}
+#endif
+
 // A value that is set while the thread ends, after end() was called for it, brings another call.
 #if defined(_WIN32)
 inline constexpr bool kExitRepeats = false;

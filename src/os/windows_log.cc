@@ -167,4 +167,8 @@ const char* program_conf() {
   return os::conf_text;
 }
 
+const char* program_conf_name() {
+  return "the library or its .conf";
+}
+
 }  // namespace hummock::base

@@ -40,6 +40,8 @@ bool is_shut_down() {
   return shutdown_call != nullptr && shutdown_call();
 }
 
+bool leaving;  // the library is unloaded: the calls are made for all threads, by this one
+
 // At the process's end nobody needs what the last thread has, and locks may be held for ever.
 void WINAPI end_of_thread(void* value) {
   if (value != nullptr && !is_shut_down()) exit_call(value);
@@ -97,7 +99,13 @@ void set_exit_value(void* value) {
   if (exit_index != FLS_OUT_OF_INDEXES) FlsSetValue(exit_index, value);
 }
 
+// Values belong to fibers, and any thread may delete another's.
+bool ends_thread(bool own) {
+  return own || leaving;
+}
+
 void leave_threads() {
+  leaving = true;
   if (exit_index != FLS_OUT_OF_INDEXES) FlsFree(exit_index);
   exit_index = FLS_OUT_OF_INDEXES;
   __atomic_store_n(&slot_offset, 0, __ATOMIC_RELAXED);

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <windows.h>
 
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-      fflush(stdout);                                                   \
-      ExitProcess(1);                                                   \
-    }                                                                   \
+#define CHECK(condition)                                             \
+  do {                                                               \
+    if (!(condition)) {                                              \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      fflush(stdout);                                                \
+      ExitProcess(1);                                                \
+    }                                                                \
   } while (0)
 
 enum { kBlocks = 2000, kThreads = 4 };
@@ -48,7 +48,7 @@ static void family(void) {
   void* aligned = NULL;
   CHECK(hummock_posix_memalign(&aligned, 4096, 100) == 0 && (uintptr_t)aligned % 4096 == 0);
   hummock_free_aligned_sized(aligned, 4096, 100);
-  aligned = hummock_aligned_alloc(64u << 20, 100);  /* more than any region */
+  aligned = hummock_aligned_alloc(64u << 20, 100); /* more than any region */
   CHECK(aligned != NULL && (uintptr_t)aligned % (64u << 20) == 0);
   hummock_free(aligned);
   errno = 0;
@@ -81,7 +81,7 @@ static void threads(void) {
 
 int main(void) {
   CHECK(strcmp(hummock_version(), "1.0.0") == 0);
-  CHECK(hummock_is_active() == 0);  /* the process's malloc is the system's */
+  CHECK(hummock_is_active() == 0); /* the process's malloc is the system's */
   family();
   heaps();
   threads();

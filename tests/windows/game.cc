@@ -1,24 +1,9 @@
 // Loads hummock_bi.dll as the engine does, and uses it as a game may. Usage: game SCENARIO
-#include "game.h"
+#include "game_threads.h"
 
 #include <initializer_list>
 
 namespace {
-
-Dll dll;
-
-bool is_filled(const void* block, unsigned char value, size_t size) {
-  const unsigned char* bytes = static_cast<const unsigned char*>(block);
-  for (size_t i = 0; i < size; ++i) {
-    if (bytes[i] != value) return false;
-  }
-  return true;
-}
-
-uint32_t next_random(uint32_t* state) {
-  *state = *state * 1664525u + 1013904223u;
-  return *state >> 8;
-}
 
 // ---- What each function promises ----------------------------------------------------------------
 
@@ -105,125 +90,6 @@ void honest_figures() {
   dll.free(again);
   printf("committed: %zu before, %zu in use, %zu after the flush; the system: %zu, %zu, %zu\n", before, full,
          left, system_before, system_full, system_left);
-}
-
-// ---- Threads ------------------------------------------------------------------------------------
-
-constexpr int kThreads = 8;
-constexpr int kSlots = 2048;
-void* exchanged[kSlots];  // blocks that threads leave for each other
-
-int rounds = 60000;
-
-DWORD WINAPI stress(void* number) {
-  uint32_t state = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(number)) * 7919 + 1;
-  for (int i = 0; i < rounds; ++i) {
-    const uint32_t r = next_random(&state);
-    size_t size = r % 16 != 0 ? r % 500 + 2 : r % 1024 != 0 ? r % 60000 + 2 : r % 3000000 + 2;
-    unsigned char* block =
-        static_cast<unsigned char*>(r % 5 == 0 ? dll.alloc_a(size, size_t{1} << (r % 9)) : dll.alloc(size));
-    CHECK(block != nullptr && dll.size(block) >= size);
-    // Its first and last byte, by its address: who takes it over can tell that it is whole.
-    const unsigned char tag = static_cast<unsigned char>(reinterpret_cast<uintptr_t>(block) >> 4);
-    block[0] = tag;
-    block[dll.size(block) - 1] = tag;
-    void* other = InterlockedExchangePointer(&exchanged[next_random(&state) % kSlots], block);
-    if (other == nullptr) continue;
-    const unsigned char expected = static_cast<unsigned char>(reinterpret_cast<uintptr_t>(other) >> 4);
-    unsigned char* bytes = static_cast<unsigned char*>(other);
-    CHECK(bytes[0] == expected && bytes[dll.size(other) - 1] == expected);
-    dll.free(other);
-  }
-  return 0;
-}
-
-void run_threads(DWORD(WINAPI* body)(void*)) {
-  HANDLE threads[kThreads];
-  for (int i = 0; i < kThreads; ++i) {
-    threads[i] =
-        CreateThread(nullptr, 0, body, reinterpret_cast<void*>(static_cast<uintptr_t>(i)), 0, nullptr);
-    CHECK(threads[i] != nullptr);
-  }
-  CHECK(WaitForMultipleObjects(kThreads, threads, TRUE, INFINITE) == WAIT_OBJECT_0);
-  for (HANDLE thread : threads) CloseHandle(thread);
-}
-
-void free_exchanged() {
-  for (void*& block : exchanged) {
-    dll.free(block);
-    block = nullptr;
-  }
-}
-
-void threads_stress() {
-  const size_t before = dll.total_committed();
-  for (int i = 0; i < 3; ++i) run_threads(stress);
-  free_exchanged();
-  dll.flush_cache_all();
-  CHECK(dll.total_committed() < before + (24 << 20));
-}
-
-DWORD WINAPI use_and_leave(void*) {
-  void* blocks[100];
-  for (void*& block : blocks) {
-    block = dll.alloc(500);
-    memset(block, 1, 500);
-  }
-  for (void* block : blocks) dll.free(block);
-  return 0;
-}
-
-// A thread leaves its caches behind at its end, whatever it never gave back itself.
-void threads_come_and_go() {
-  run_threads(use_and_leave);
-  dll.flush_cache_all();
-  const size_t before = dll.total_committed();
-  for (int i = 0; i < 60; ++i) run_threads(use_and_leave);
-  dll.flush_cache_all();
-  const size_t after = dll.total_committed();
-  printf("committed after 8 threads %zu, after 480 more %zu\n", before, after);
-  CHECK(after < before + (1 << 20));
-}
-
-// ---- Calls when a thread's end is past ------------------------------------------------------------
-
-DWORD late_index;
-void* late_blocks[64];
-LONG late_calls;
-
-// Called by the system at a thread's end, after or before Hummock's own such call.
-void WINAPI late(void* block) {
-  dll.free(block);
-  for (void*& each : late_blocks) {
-    each = dll.alloc(300);
-    CHECK(each != nullptr);
-    memset(each, 3, 300);
-  }
-  for (void* each : late_blocks) dll.free(each);
-  InterlockedIncrement(&late_calls);
-}
-
-DWORD WINAPI leave_late_block(void*) {
-  void* block = dll.alloc(300);
-  FlsSetValue(late_index, block);
-  return 0;
-}
-
-void calls_after_detach() {
-  late_index = FlsAlloc(late);
-  CHECK(late_index != FLS_OUT_OF_INDEXES);
-  const auto one_thread = [] {
-    HANDLE thread = CreateThread(nullptr, 0, leave_late_block, nullptr, 0, nullptr);
-    CHECK(thread != nullptr && WaitForSingleObject(thread, INFINITE) == WAIT_OBJECT_0);
-    CloseHandle(thread);
-  };
-  one_thread();
-  dll.flush_cache_all();
-  const size_t before = dll.total_committed();
-  for (int i = 0; i < 200; ++i) one_thread();
-  CHECK(late_calls == 201);
-  dll.flush_cache_all();
-  CHECK(dll.total_committed() < before + (1 << 20));
 }
 
 // ---- Where slots are short ------------------------------------------------------------------------
@@ -383,6 +249,7 @@ const Scenario kScenarios[] = {
     {"no_room", no_room},
     {"reload", unload_and_load},
     {"background", background},
+    {"fibers", fibers},
     {"unload", unload_under_threads},
     {"exit", exit_under_load},
     {"crash", crash},
