@@ -37,7 +37,7 @@ void* small_block(unsigned size_class) {
   const bool again = !os::kExitRepeats && thread_heap == &ended_heap;
   Heap* heap = attach();
   if (heap == nullptr) return no_memory();
-  void* block = pop(heap, size_class);
+  void* block = pop_any(&heap->bins[size_class], size_class);
   if (block == nullptr) block = refill(heap, size_class);
   if (again) end_thread();
   return block != nullptr ? block : no_memory();
@@ -66,8 +66,9 @@ void* zero_tail(void* p, size_t from) {
 // For what is moved. Programs that cut blocks down to next to nothing have many of them.
 void* other_block(size_t size) {
   if (size > slab::kTinySize) return allocate(size);
-  void* block = pop(thread_heap, slab::kTiny);
-  return block != nullptr ? block : allocate_slow(&thread_heap->bins[slab::kTiny]);
+  Bin* bin = &thread_heap->bins[slab::kTiny];
+  void* block = pop_any(bin, slab::kTiny);
+  return block != nullptr ? block : allocate_slow(bin);
 }
 
 void* move(const Block& block, void* p, size_t size, bool zero) {
@@ -95,7 +96,7 @@ void* resize(void* p, size_t size, bool zero) {
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   if (bin->room + 1 == bin->limit) {
-    void* block = take_single(heap, bin);
+    void* block = take_single(bin);
     if (__builtin_expect(block != nullptr, true)) return block;
   }
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
@@ -115,10 +116,8 @@ void* allocate_medium(size_t size) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
-    void* block = bin->blocks;
-    if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
-    bin->blocks = slab::link_of(block);
-    return block;
+    void* block = pop(bin);
+    return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
   if (is_checked()) return checked::allocate(nullptr, 0, size, false);
   return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
@@ -129,8 +128,9 @@ void* allocate_zeroed(size_t size) {
   if (is_checked()) return checked::allocate(nullptr, 0, size, true);
   if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
-  void* block = pop(thread_heap, size_class);
-  if (block == nullptr) block = allocate_slow(&thread_heap->bins[size_class]);
+  Bin* bin = &thread_heap->bins[size_class];
+  void* block = pop(bin);
+  if (block == nullptr) block = allocate_slow(bin);
   return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 

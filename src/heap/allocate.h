@@ -23,7 +23,7 @@ constexpr BinOffsets make_bin_offsets() {
 inline constexpr BinOffsets kBinOffsets = make_bin_offsets();
 static_assert(offsetof(Heap, bins) == 0);
 
-// The calling thread's bin of a class is empty.
+// The calling thread's bin of a class is empty, or its list is broken.
 void* allocate_slow(Bin* bin);
 // The size is beyond the direct ones, or nothing may take the fast path: every size counts then.
 void* allocate_medium(size_t size);
@@ -33,11 +33,21 @@ void* allocate_medium(size_t size);
 // Written once; atomic, relaxed: a late reader takes the slow path.
 extern size_t fast_limit HUMMOCK_HIDDEN;
 
-__attribute__((always_inline)) inline void* pop(Heap* heap, size_t size_class) {
-  Bin& bin = heap->bins[size_class];
-  void* block = bin.blocks;
-  if (__builtin_expect(slab::is_end(block), false)) return nullptr;
-  bin.blocks = slab::link_of(block);
+// Null: the bin is empty, or what comes next is no free block of it.
+__attribute__((always_inline)) inline void* pop(Bin* bin) {
+  void* block = bin->blocks;
+  if (__builtin_expect(slab::stamp_of(block) != reinterpret_cast<uintptr_t>(bin), false)) return nullptr;
+  bin->blocks = slab::link_of(block);
+  slab::stamp_of(block) = 0;
+  return block;
+}
+
+// Of any class: blocks of 8 bytes bear no stamp.
+inline void* pop_any(Bin* bin, unsigned size_class) {
+  if (size_class != slab::kTiny) return pop(bin);
+  void* block = bin->blocks;
+  if (block == bin) return nullptr;
+  bin->blocks = slab::link_of(block);
   return block;
 }
 
@@ -45,10 +55,8 @@ __attribute__((always_inline)) inline void* allocate(size_t size) {
   if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
   Heap* heap = thread_heap;
   Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);
-  void* block = bin->blocks;
-  if (__builtin_expect(slab::is_end(block), false)) return allocate_slow(bin);
-  bin->blocks = slab::link_of(block);
-  return block;
+  void* block = pop(bin);
+  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
 }
 
 }  // namespace hummock::heap

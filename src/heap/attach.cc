@@ -15,8 +15,8 @@
 namespace hummock::heap {
 
 size_t fast_limit;
-Heap empty_heap;
-Heap ended_heap;
+constinit Heap empty_heap = {};
+constinit Heap ended_heap = {};
 HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 
 namespace {

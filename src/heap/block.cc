@@ -58,7 +58,7 @@ void count_resting(uint32_t* per_class) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     const Bin& bin = thread_heap->bins[c];
     per_class[c] = count_recent(thread_heap, c);
-    for (void* block = bin.blocks; !slab::is_end(block); block = slab::link_of(block)) ++per_class[c];
+    for (void* block = bin.blocks; block != &bin; block = slab::link_of(block)) ++per_class[c];
   }
 }
 

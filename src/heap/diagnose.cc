@@ -37,13 +37,13 @@ void bad_pointer(const char* call, const void* p) {
   base::die(line);
 }
 
-void bad_list(void* first, unsigned count, unsigned size_class) {
+void bad_list(void* first, size_t count, unsigned size_class) {
   Line line;
   line << "free: heap corruption among freed blocks of " << slab::kTable.row[size_class].block_size
        << " bytes: ";
   const void* from = nullptr;
   for (void* block = first; count != 0; --count, from = block, block = slab::link_of(block)) {
-    SlabHeader* header = slab::is_end(block) ? nullptr : pages::find_header(block);
+    SlabHeader* header = pages::find_header(block);
     if (header != nullptr && header->kind == Kind::interior) header -= header->back;
     if (header == nullptr || header->kind != Kind::slab) {
       line << static_cast<const void*>(block) << " is not a block";
@@ -60,9 +60,17 @@ void bad_list(void* first, unsigned count, unsigned size_class) {
   base::die(line << "a block was written to or freed twice");
 }
 
-void bad_bin(unsigned size_class) {
-  base::die(Line() << "free: heap corruption among free blocks of " << slab::kTable.row[size_class].block_size
-                   << " bytes: one was freed twice, or written to after it was freed");
+void bad_bin(const void* block, unsigned size_class) {
+  Line line;
+  line << "malloc: heap corruption among free blocks of " << slab::kTable.row[size_class].block_size
+       << " bytes: ";
+  SlabHeader* header = pages::find_header(block);
+  if (header != nullptr && header->kind == Kind::interior) header -= header->back;
+  const bool small = header != nullptr && (header->kind == Kind::slab || header->kind == Kind::own_slab);
+  if (small && slab::is_block(header, block)) {
+    base::die(line << block << " was freed twice, or written to after it was freed");
+  }
+  base::die(line << "a block was written to after it was freed: it leads to " << block);
 }
 
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {

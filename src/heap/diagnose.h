@@ -10,8 +10,8 @@ namespace hummock::heap {
 [[noreturn]] void bad_pointer(const char* call, const void* p);
 
 // The lists of a bin are not what they should be.
-[[noreturn]] void bad_list(void* first, unsigned count, unsigned size_class);
-[[noreturn]] void bad_bin(unsigned size_class);
+[[noreturn]] void bad_list(void* first, size_t count, unsigned size_class);
+[[noreturn]] void bad_bin(const void* block, unsigned size_class);
 
 // The sizes that a live block can have been asked with: up to its room, and not so small that a smaller
 // class would have served. `align` 0 or the alignment that the caller claims.

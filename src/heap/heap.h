@@ -23,41 +23,42 @@ inline constexpr unsigned kRemoteEntries = 16;
 
 // What a heap has at hand of one class. malloc takes from `blocks`; free puts in `recent`; when `blocks`
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
-// Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned.
-// Each list ends in a value of its own, so that a list that a second free cut or joined is found.
-struct alignas(32) Bin {
-  void* blocks;
-  void* recent;
-  int32_t room;  // one more than `limit` and this many are freed: `recent` is put aside
-  int16_t limit;
-  uint16_t turn;        // of `recent`: part of what ends it
-  SlabHeader* current;  // where fresh blocks come from
+// Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
+// bears the bin's address as its stamp. Lists end in the bin itself, which bears no stamp.
+struct Bin {
+  void* blocks = this;
+  int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
+  int16_t limit = 0;
+  uint16_t no_stamp = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
+  void* recent = this;
+  uint64_t sum = 0;  // of the addresses in `recent`: all are starts of blocks
 };
-static_assert(sizeof(Bin) == 32, "two in a cache line");
+static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's stamp is");
+static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
 // Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
 inline constexpr unsigned kReserveLists = 4;
 struct Reserve {
   void* list[kReserveLists];
-  uint16_t turn[kReserveLists];
+  uint64_t sum[kReserveLists];
   uint8_t first;
   uint8_t count;
-  uint8_t allowed;    // most of them for now
-  uint8_t least;      // the lowest count since sweep() last looked
-  uint8_t evicted;    // lists given back since one was taken
-  uint8_t direct;     // blocks freed straight to their slabs since then, modulo 256
-  bool taken;         // since sweep() last looked
-  uint16_t bin_turn;  // what the bin's list ends in
+  uint8_t allowed;  // most of them for now
+  uint8_t least;    // the lowest count since sweep() last looked
+  uint8_t evicted;  // lists given back since one was taken
+  uint8_t direct;   // blocks freed straight to their slabs since then, modulo 256
+  bool taken;       // since sweep() last looked
 };
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
 struct Heap {
-  Bin bins[slab::kClasses];          // by class; the first is of no class
-  bool attached;                     // a thread's; not a sentinel
-  bool user;                         // first-class: all below and above is guarded by `lock`
-  bool remote_used;                  // some remote entry holds blocks
-  SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
-  uint8_t refills;                   // modulo 256: see allocate_slow
+  Bin bins[slab::kClasses];             // by class; the first is of no class
+  SlabHeader* current[slab::kClasses];  // where fresh blocks come from
+  bool attached;                        // a thread's; not a sentinel
+  bool user;                            // first-class: all below and above is guarded by `lock`
+  bool remote_used;                     // some remote entry holds blocks
+  SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
+  uint8_t refills;                      // modulo 256: see allocate_slow
   Reserve reserve[slab::kClasses];
   uint8_t swept;        // the class that sweep() looked at last
   uint8_t spare_class;  // whose current slab was the last of several slots to become empty
@@ -71,20 +72,6 @@ struct Heap {
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
 };
-
-// What ends a list of a bin: no two lists in use end alike.
-inline constexpr uint16_t kFresh = 0;  // the turn of blocks that come from a slab
-// A 32-bit word has room for few turns: a list put aside long ago may end like a new one.
-inline constexpr uint16_t kTurns = slab::kWide ? 0x7fff : 15;
-inline uint16_t next_turn(uint16_t turn) {
-  return static_cast<uint16_t>(turn % kTurns + 1);
-}
-inline void* list_end(const Bin& bin, uint16_t turn) {
-  constexpr unsigned kShift = slab::kWide ? 48 : 1;
-  static_assert(slab::kWide || (kTurns << kShift) < alignof(Bin));
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(&bin) | slab::kEndBit |
-                                 (uintptr_t{turn} << kShift));
-}
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
 

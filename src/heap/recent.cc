@@ -9,8 +9,9 @@
 // blocks are taken from it, the second when a block of it had to go back. A thread that frees much more
 // than it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty.
 //
-// Nothing is handed out before its list was checked, and no list is touched before the bin has run out in
-// its own end: a block that was freed twice makes a cycle in one list, or leads from one list into another.
+// A list that is taken is checked to be of starts of blocks alone, by the sum of their addresses or one by
+// one. That no block stands in it twice is seen by its stamp, when it is handed out.
+#include "heap/allocate.h"
 #include "heap/diagnose.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -41,84 +42,46 @@ int most_lists(unsigned size_class) {
   return in_bounds(kReserveBytes / bytes, 1, static_cast<int>(kReserveLists));
 }
 
-// A list of freed blocks, and the turn that its end names.
 struct List {
   void* first;
   unsigned count;
-  uint16_t turn;
+  uint64_t sum;
 };
-
-// Follows `Links` links; `sum` gathers what shows that the blocks are blocks, see check_list.
-template <int Links, bool Power>
-__attribute__((always_inline)) inline void* follow(void* block, uintptr_t& sum) {
-  if constexpr (Links == 0) {
-    return block;
-  } else {
-    const uintptr_t a = reinterpret_cast<uintptr_t>(block);
-    sum = Power ? sum | a : sum + static_cast<uint16_t>(a);
-    asm("" : "+r"(sum));  // at once: the compiler would keep all addresses first
-    return follow<Links - 1, Power>(slab::link_of(block), sum);
-  }
-}
-
-// What follows after `count` blocks. This is the walk that every block costs, so there is no test per
-// link: one overwritten with garbage may end in a fault.
-template <bool Power>
-__attribute__((always_inline)) inline void* walk(void* block, unsigned count, uintptr_t& sum) {
-  for (; count >= 32; count -= 32) block = follow<32, Power>(block, sum);
-  for (; count != 0; --count) block = follow<1, Power>(block, sum);
-  return block;
-}
 
 SlabHeader* slab_of(const void* block) {
   SlabHeader* slab = pages::header_of(block);
   return slab - slab->back;
 }
 
-// For slabs of several slots: few blocks, so each is looked at.
-void* check_each(void* block, unsigned count) {
+bool are_blocks(const Bin& bin, const List& list) {
   const SlabHeader* slab = nullptr;
-  for (; count != 0 && !slab::is_end(block); --count) {
+  void* block = list.first;
+  for (unsigned left = list.count; left != 0; --left, block = slab::link_of(block)) {
     if (slab == nullptr || !slab::stands_in(slab, block)) slab = slab_of(block);
-    if (!slab::is_block(slab, block)) return nullptr;
-    block = slab::link_of(block);
+    if (!slab::is_block(slab, block)) return false;
   }
-  return block;
+  return block == &bin;
 }
 
-// The list has its length and its end, and all are starts of blocks: in one slot, those are multiples of
-// their size, so what is none leaves a remainder.
-__attribute__((always_inline)) inline void check_list(const Bin& bin, const List& list, unsigned size_class) {
-  const slab::SizeClass& row = slab::kTable.row[size_class];
-  const uint32_t size = row.block_size;
-  void* end;
-  uintptr_t sum = 0;
-  if ((size & (size - 1)) == 0 && row.slots == 1) {
-    end = walk<true>(list.first, list.count, sum);
-    sum &= size - 1;
-  } else if (row.slots == 1) {
-    end = walk<false>(list.first, list.count, sum);
-    sum = static_cast<uint32_t>(sum) % size;
-  } else {
-    end = check_each(list.first, list.count);
-  }
-  if (__builtin_expect(sum != 0 || end != list_end(bin, list.turn), false)) {
-    bad_list(list.first, list.count, size_class);
-  }
+void check_list(const Bin& bin, const List& list, unsigned size_class) {
+  const bool good = slab::stands_at_multiples(size_class)
+                        ? list.sum % slab::kTable.row[size_class].block_size == 0
+                        : are_blocks(bin, list);
+  if (__builtin_expect(!good, false)) bad_list(list.first, list.count, size_class);
 }
 
 // Ends the list of recent blocks and begins a new one.
 List cut_recent(Bin& bin) {
-  const List list = {bin.recent, static_cast<unsigned>(bin.limit - bin.room), bin.turn};
-  bin.turn = next_turn(bin.turn);
-  bin.recent = list_end(bin, bin.turn);
+  const List list = {bin.recent, static_cast<unsigned>(bin.limit - bin.room), bin.sum};
+  bin.recent = &bin;
+  bin.sum = 0;
   bin.room = bin.limit;
   return list;
 }
 
 List reserved(const Bin& bin, const Reserve& reserve, unsigned position) {
   const unsigned at = position % kReserveLists;
-  return {reserve.list[at], static_cast<unsigned>(bin.limit) + 1, reserve.turn[at]};
+  return {reserve.list[at], static_cast<unsigned>(bin.limit) + 1, reserve.sum[at]};
 }
 
 // Its slab's own list gets the block, and those to come.
@@ -134,9 +97,11 @@ void give_to_slab(Heap* heap, void* block) {
 
 void give_list(Heap* heap, const List& list, unsigned size_class) {
   if (list.count == 0) return;
-  check_list(heap->bins[size_class], list, size_class);
+  const Bin& bin = heap->bins[size_class];
+  check_list(bin, list, size_class);
   void* block = list.first;
   for (unsigned left = list.count; left != 0; --left) {
+    if (slab::stamp_of(block) != reinterpret_cast<uintptr_t>(&bin)) bad_bin(block, size_class);
     void* next = slab::link_of(block);
     give_to_slab(heap, block);
     block = next;
@@ -185,28 +150,25 @@ bool make_room(Heap* heap, unsigned size_class) {
 void open_bins(Heap* heap) {
   for (unsigned c = 0; c < slab::kClasses; ++c) {
     Bin& bin = heap->bins[c];
-    bin.blocks = list_end(bin, kFresh);
-    bin.turn = next_turn(kFresh);
-    bin.recent = list_end(bin, bin.turn);
-    bin.limit = 0;
-    bin.room = 0;
-    bin.current = nullptr;
+    bin = Bin();
+    bin.blocks = bin.recent = &bin;
+    heap->current[c] = nullptr;
     Reserve& reserve = heap->reserve[c];
     reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = 0;
-    reserve.bin_turn = kFresh;
     reserve.taken = false;
     if (c != 0) set_limits(bin, reserve, list_blocks(c), most_lists(c));
   }
 }
 
-void* take_single(Heap* heap, Bin* bin) {
-  const Reserve& reserve = heap->reserve[bin - heap->bins];
+void* take_single(Bin* bin) {
   void* block = bin->recent;
-  const bool good = bin->blocks == list_end(*bin, reserve.bin_turn) &&
-                    slab::link_of(block) == list_end(*bin, bin->turn) &&
+  const bool good = bin->blocks == bin && slab::link_of(block) == bin &&
+                    slab::stamp_of(block) == reinterpret_cast<uintptr_t>(bin) &&
                     slab::is_block(slab_of(block), block);
   if (__builtin_expect(!good, false)) return nullptr;
-  bin->recent = slab::link_of(block);
+  slab::stamp_of(block) = 0;
+  bin->recent = bin;
+  bin->sum = 0;
   bin->room = bin->limit;
   return block;
 }
@@ -218,16 +180,17 @@ void* take_recent(Heap* heap, unsigned size_class) {
   reserve.taken = true;
   reserve.evicted = reserve.direct = 0;
   List list;
-  if (!slab::is_end(bin.recent)) {
+  if (bin.recent != &bin) {
     list = cut_recent(bin);
   } else {
     list = reserved(bin, reserve, reserve.first + --reserve.count);
     if (reserve.count < reserve.least) reserve.least = reserve.count;
   }
   check_list(bin, list, size_class);
-  reserve.bin_turn = list.turn;
-  bin.blocks = slab::link_of(list.first);
-  return list.first;
+  bin.blocks = list.first;
+  void* block = pop(&bin);
+  if (__builtin_expect(block == nullptr, false)) bad_bin(list.first, size_class);
+  return block;
 }
 
 void put_aside(Heap* heap, Bin* bin) {
@@ -237,7 +200,7 @@ void put_aside(Heap* heap, Bin* bin) {
   const unsigned at = (reserve.first + reserve.count++) % kReserveLists;
   const List list = cut_recent(*bin);
   reserve.list[at] = list.first;
-  reserve.turn[at] = list.turn;
+  reserve.sum[at] = list.sum;
 }
 
 void after_shortage(Heap* heap, unsigned size_class) {
@@ -279,11 +242,7 @@ unsigned count_recent(const Heap* heap, unsigned size_class) {
 void empty_bin(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   give_recent(heap, size_class);
-  while (!slab::is_end(bin.blocks)) {
-    void* block = bin.blocks;
-    bin.blocks = slab::link_of(block);
-    give_to_slab(heap, block);
-  }
+  while (void* block = pop_any(&bin, size_class)) give_to_slab(heap, block);
   check_bin(heap, size_class);
 }
 

@@ -1,14 +1,18 @@
 #include "heap/refill.h"
 
+#include "heap/allocate.h"
 #include "heap/release.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {
 namespace {
 
+// Frees into a slab of blocks without a stamp always go to its own list.
 void own(Heap* heap, SlabHeader* slab) {
+  Bin* bin = &heap->bins[slab->size_class];
+  if (slab->bin != bin) slab::set_bin(slab, bin);
   set_relaxed(slab->home, heap);
-  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap), &heap->bins[slab->size_class]);
+  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (slab::has_stamp(slab) ? 0 : kDirect));
 }
 
 // A slab with nothing left to hand out stops being current. One whose own thread frees into it stays.
@@ -68,22 +72,23 @@ void* refill(Heap* heap, unsigned size_class) {
   check_bin(heap, size_class);
   after_shortage(heap, size_class);
   if (!heap->user) sweep(heap);
-  Bin& bin = heap->bins[size_class];
+  Bin* bin = &heap->bins[size_class];
+  SlabHeader*& current = heap->current[size_class];
   for (;;) {
-    SlabHeader* slab = bin.current;
-    if (slab != nullptr) {
-      void* block = slab::take_blocks(slab, list_end(bin, kFresh));
-      if (block != nullptr) {
-        if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap)) own(heap, slab);
-        heap->reserve[size_class].bin_turn = kFresh;
-        bin.blocks = slab::link_of(block);
+    if (current != nullptr) {
+      if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
+      if (void* blocks = slab::take_blocks(current)) {
+        bin->blocks = blocks;
+        void* block = pop_any(bin, size_class);
+        if (block == nullptr) bad_bin(blocks, size_class);
         return block;
       }
-      bin.current = nullptr;
-      retire(heap, slab);
+      SlabHeader* spent = current;
+      current = nullptr;
+      retire(heap, spent);
     }
-    bin.current = next_slab(heap, size_class);
-    if (bin.current == nullptr) return nullptr;
+    current = next_slab(heap, size_class);
+    if (current == nullptr) return nullptr;
   }
 }
 
@@ -111,9 +116,9 @@ namespace {
 void keep_one_spare(Heap* heap, SlabHeader* slab) {
   const unsigned before = heap->spare_class;
   heap->spare_class = slab->size_class;
-  SlabHeader* spare = heap->bins[before].current;
+  SlabHeader* spare = heap->current[before];
   if (before == slab->size_class || spare == nullptr || spare->live_sum != 0 || spare->slots == 1) return;
-  heap->bins[before].current = nullptr;
+  heap->current[before] = nullptr;
   give_back(spare);
 }
 
@@ -130,7 +135,7 @@ void make_direct(Heap* heap, SlabHeader* slab) {
 }
 
 void emptied(Heap* heap, SlabHeader* slab) {
-  if (slab == heap->bins[slab->size_class].current) {
+  if (slab == heap->current[slab->size_class]) {
     if (slab->slots > 1) keep_one_spare(heap, slab);
     return;
   }
@@ -152,7 +157,7 @@ void read_inbox(Heap* heap) {
     }
     // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
     __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    if (slab != heap->bins[slab->size_class].current) {
+    if (slab != heap->current[slab->size_class]) {
       unlist(heap, slab);
       slab::drain(slab, slab::take_remote(slab));
       file_slab(heap, slab);
@@ -164,8 +169,8 @@ void read_inbox(Heap* heap) {
 void leave_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     empty_bin(heap, c);
-    SlabHeader* slab = heap->bins[c].current;
-    heap->bins[c].current = nullptr;
+    SlabHeader* slab = heap->current[c];
+    heap->current[c] = nullptr;
     if (slab != nullptr) leave(heap, slab);
     while ((slab = heap->partial[c].pop_front()) != nullptr) leave(heap, slab);
   }
@@ -177,7 +182,7 @@ void leave_slabs(Heap* heap) {
 
 void drop_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->bins[c].current != nullptr) slab::destroy(heap->bins[c].current);
+    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
     while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
   }
   while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);

@@ -7,11 +7,10 @@
 
 namespace hummock::heap {
 
-// An empty bin ends in its own end; else a block was freed while it stood there.
+// The bin gave no block. Unless it is empty, the next one was freed twice, or written to.
 inline void check_bin(const Heap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  const void* end = list_end(bin, heap->reserve[size_class].bin_turn);
-  if (__builtin_expect(bin.blocks != end, false)) bad_bin(size_class);
+  if (__builtin_expect(bin.blocks != &bin, false)) bad_bin(bin.blocks, size_class);
 }
 
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
@@ -41,12 +40,13 @@ void drop_slabs(Heap* heap);
 // Empties the bins' lists and sets their limits; before a heap's first use.
 void open_bins(Heap* heap);
 inline bool has_recent(const Heap* heap, unsigned size_class) {
-  return !slab::is_end(heap->bins[size_class].recent) || heap->reserve[size_class].count != 0;
+  const Bin& bin = heap->bins[size_class];
+  return bin.recent != &bin || heap->reserve[size_class].count != 0;
 }
 // A block of those freed lately, of which there are some; others go to the bin, which is empty.
 void* take_recent(Heap* heap, unsigned size_class);
 // The only recent block, while the bin stays empty: common where blocks are large. Null: take_recent tells.
-void* take_single(Heap* heap, Bin* bin);
+void* take_single(Bin* bin);
 unsigned count_recent(const Heap* heap, unsigned size_class);
 // Blocks are about to be taken from a slab.
 void after_shortage(Heap* heap, unsigned size_class);

@@ -36,6 +36,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
   const bool foreign = !reclaim(heap, slab);
   // Blocks that share a cache line stay with one thread: else two would write to one line for ever.
   if (foreign && slab::row_of(slab).block_size < kCacheLine) return release_remote(heap, slab, p);
+  if (slab->size_class == slab::kTiny) return release_slow(p);  // direct since it was reclaimed
   release_recent(heap, &heap->bins[slab->size_class], p);
 }
 
@@ -82,6 +83,7 @@ void release_slow(void* p) {
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
   SlabHeader* slab = slot - slot->back;
   const unsigned size_class = slab->size_class;
+  if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
   slab::put_block(slab, p);
   if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
   if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);

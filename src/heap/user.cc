@@ -18,7 +18,7 @@ void* take_locked(Heap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
   if (size_class == 0) return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
   *zeroed = false;
-  void* block = pop(heap, size_class);
+  void* block = pop(&heap->bins[size_class]);
   return block != nullptr ? block : refill(heap, size_class);
 }
 
@@ -34,9 +34,9 @@ void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
   for (; slab != nullptr; slab = slab->next) count_slab(slab, 0, out);
 }
 
-size_t length_of(void* block) {
+size_t length_of(const Bin& bin) {
   size_t length = 0;
-  for (; !slab::is_end(block); block = slab::link_of(block)) ++length;
+  for (void* block = bin.blocks; block != &bin; block = slab::link_of(block)) ++length;
   return length;
 }
 
@@ -113,7 +113,7 @@ void user_stats(Heap* heap, hummock_heap_stats_t* out) {
   os::LockGuard guard(heap->lock);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     const Bin& bin = heap->bins[c];
-    if (bin.current != nullptr) count_slab(bin.current, length_of(bin.blocks), out);
+    if (heap->current[c] != nullptr) count_slab(heap->current[c], length_of(bin), out);
     count_list(heap->partial[c].front(), out);
   }
   count_list(heap->full.front(), out);

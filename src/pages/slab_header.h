@@ -52,7 +52,7 @@ struct SlabHeader {
   uint8_t back;     // interior: slots back to the slab's header
   bool home_frees;  // its own thread freed here after it was full: keep it when full again
   size_t bytes;     // of the span; large, huge: room of the block
-  heap::Bin* bin;   // where the owner's frees go; in each slot of the slab
+  heap::Bin* bin;   // where the owner's frees go, and whose stamp the free blocks bear; in each slot
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued

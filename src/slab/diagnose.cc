@@ -27,7 +27,7 @@ void corrupted(const SlabHeader* slab, const char* what) {
        << static_cast<const void*>(slab->start) << ": " << what;
   Seen seen;
   const void* from = nullptr;
-  for (void* block = slab->free; !is_end(block); block = link_of(block)) {
+  for (void* block = slab->free; block != end_of(slab); block = link_of(block)) {
     if (!is_block(slab, block)) {
       line << " (" << static_cast<const void*>(block) << " is not a block";
       if (from != nullptr) line << ", found in the freed block " << from;

@@ -75,6 +75,13 @@ inline constexpr ClassTable kTable = make_table();
 static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
 
+// Small blocks stand at multiples of their size, so that the sum of their addresses shows whether all of
+// them are starts of blocks. Larger ones would lose too much at the start of their slab.
+inline constexpr size_t kMaxAtMultiples = 1024;
+constexpr bool stands_at_multiples(unsigned size_class) {
+  return size_class <= class_of(kMaxAtMultiples);
+}
+
 inline const SizeClass& row_of(const SlabHeader* slab) {
   return kTable.row[slab->size_class];
 }

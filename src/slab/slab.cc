@@ -13,20 +13,17 @@ uint64_t sum_of_carved(const SlabHeader* slab) {
   return carved * weight_of(slab->start) + carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
-// The list has exactly `count` blocks, which add up to `sum`: a block that was freed twice makes a cycle
-// or a short cut, an overwritten link leads elsewhere. Returns the last one.
-void* check_list(const SlabHeader* slab, void* first, size_t count, uint64_t sum) {
-  void* block = first;
+// For blocks without a stamp: the list has exactly `count` blocks, which add up to `sum`. A block that was
+// freed twice makes a cycle or a short cut, an overwritten link leads elsewhere.
+void check_list(const SlabHeader* slab, size_t count, uint64_t sum) {
+  void* block = slab->free;
   uint64_t seen = 0;
-  void* last = nullptr;
   for (; count != 0 && stands_in(slab, block); --count, block = link_of(block)) {
     seen += weight_of(block);
-    last = block;
   }
-  if (count != 0 || last == nullptr || block != end_of(slab) || seen != sum) {
+  if (count != 0 || block != end_of(slab) || seen != sum) {
     corrupted(slab, "a freed block was written to or freed twice");
   }
-  return last;
 }
 
 // What is in use is known by its sum: a number of blocks, and offsets that are multiples of their size.
@@ -43,26 +40,28 @@ size_t checked_used(const SlabHeader* slab) {
 }
 
 // Only when no carved block is free: then all of them are in use after.
-void* carve(SlabHeader* slab, void* end) {
+void* carve(SlabHeader* slab) {
   const SizeClass& row = row_of(slab);
   const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
   const size_t left = slab->capacity - slab->carved;
   const size_t count = want < left ? want : left;
   char* first = slab->start + size_t{slab->carved} * row.block_size;
   char* block = first;
-  for (size_t i = 1; i < count; ++i, block += row.block_size) link_of(block) = block + row.block_size;
-  link_of(block) = end;
+  for (size_t i = 0; i < count; ++i, block += row.block_size) {
+    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
+    link_of(block) = i + 1 < count ? block + row.block_size : end_of(slab);
+  }
   set_relaxed(slab->carved, static_cast<uint16_t>(slab->carved + count));
   slab->live_sum = sum_of_carved(slab);
   return first;
 }
 
-// What the owner freed. The list is checked.
-void* take_freed(SlabHeader* slab, void* end) {
+// What the owner freed. All of them are blocks; each is looked at once more when it is handed out.
+void* take_freed(SlabHeader* slab) {
   void* first = slab->free;
   const uint64_t all = sum_of_carved(slab);
-  void* last = check_list(slab, first, slab->carved - checked_used(slab), all - slab->live_sum);
-  link_of(last) = end;
+  const size_t used = checked_used(slab);
+  if (!has_stamp(slab)) check_list(slab, slab->carved - used, all - slab->live_sum);
   slab->free = end_of(slab);
   slab->live_sum = all;
   return first;
@@ -74,13 +73,19 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
   SlabHeader* slab = pages::allocate_span(row.slots).header;
   if (slab == nullptr) return nullptr;
+  slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live_sum = 0;
   set_relaxed(slab->carved, uint16_t{0});
   slab->capacity = row.capacity;
+  if (stands_at_multiples(size_class)) {
+    const size_t skip = row.block_size - 1 - (reinterpret_cast<uintptr_t>(slab->start) - 1) % row.block_size;
+    slab->start += skip;
+    slab->capacity = static_cast<uint16_t>((slab->bytes - skip) / row.block_size);
+  }
   slab->size_class = static_cast<uint8_t>(size_class);
   slab->home_frees = slab->full = slab->listed = false;
-  set_relaxed(slab->notify, uint32_t{row.capacity / 4u != 0 ? row.capacity / 4u : 1u});
+  set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
   slab->kind = kind;
   slab->back = 0;
   for (unsigned i = 1; i < row.slots; ++i) {
@@ -92,22 +97,39 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 
 void destroy(SlabHeader* slab) {
   set_owner(slab, kNobody);
+  slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
   pages::release_span(slab);
 }
 
-void* take_blocks(SlabHeader* slab, void* end) {
+void set_bin(SlabHeader* slab, heap::Bin* bin) {
+  const void* end = end_of(slab);
+  const uintptr_t stamp = reinterpret_cast<uintptr_t>(slab->bin);
+  for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
+  void** link = &slab->free;
+  for (size_t left = slab->carved; *link != end; --left) {
+    void* block = *link;
+    if (left == 0 || !stands_in(slab, block) || (has_stamp(slab) && stamp_of(block) != stamp)) {
+      corrupted(slab, "a freed block was written to or freed twice");
+    }
+    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(bin);
+    link = &link_of(block);
+  }
+  *link = bin;
+}
+
+void* take_blocks(SlabHeader* slab) {
   if (slab->free == end_of(slab) && count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
     drain(slab, take_remote(slab));
   }
-  if (slab->free != end_of(slab)) return take_freed(slab, end);
-  return slab->carved < slab->capacity ? carve(slab, end) : nullptr;
+  if (slab->free != end_of(slab)) return take_freed(slab);
+  return slab->carved < slab->capacity ? carve(slab) : nullptr;
 }
 
 void drain(SlabHeader* slab, uint64_t word) {
   void* block = chain_of(word);
   for (uint32_t left = count_of(word); left != 0; --left) {
-    if (!stands_in(slab, block) || (has_mark(slab) && static_cast<uintptr_t*>(block)[1] != mark_of(block))) {
+    if (!stands_in(slab, block) || (has_stamp(slab) && stamp_of(block) != mark_of(block))) {
       corrupted(slab, "a block that another thread freed was written to or freed twice");
     }
     void* next = link_of(block);

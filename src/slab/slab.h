@@ -13,20 +13,19 @@ inline void*& link_of(void* block) {
   return *static_cast<void**>(block);
 }
 
-// What no address of a block has: the sign of a 64-bit one. 32-bit addresses may have every bit but the
-// lowest, since blocks are aligned.
-inline constexpr bool kWide = sizeof(void*) == 8;
-inline constexpr uintptr_t kEndBit = kWide ? uintptr_t{1} << (8 * sizeof(uintptr_t) - 1) : 1;
-static_assert(kTinySize % 2 == 0 && alignof(SlabHeader) % 2 == 0);
-
-// What ends a slab's list of freed blocks: it names the slab, so that a list which leads into another is
-// found at its end.
-inline void* end_of(const SlabHeader* slab) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(slab) | kEndBit);
+// The second word of a free block is its stamp: the address of the bin that it is, or will be, handed out
+// from. Handing out clears it, so a block that stands in a list twice is found when it is to be handed out
+// again. Blocks of 8 bytes have none.
+inline bool has_stamp(const SlabHeader* slab) {
+  return slab->size_class != kTiny;
 }
-inline bool is_end(const void* block) {
-  if constexpr (kWide) return reinterpret_cast<intptr_t>(block) <= 0;  // null, or a list's end
-  return block == nullptr || (reinterpret_cast<uintptr_t>(block) & kEndBit) != 0;
+inline uintptr_t& stamp_of(void* block) {
+  return static_cast<uintptr_t*>(block)[1];
+}
+
+// Lists of a slab and of its bin end in the bin itself.
+inline void* end_of(const SlabHeader* slab) {
+  return slab->bin;
 }
 
 // Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
@@ -35,17 +34,17 @@ SlabHeader* create(unsigned size_class, Kind kind);
 // Gives the slots back. Every block is free.
 void destroy(SlabHeader* slab);
 
-// Some free blocks, linked up to `end`, that count as in use from now on; null when the slab is full.
-// Order: what the owner freed, what others freed, then memory never used. O(blocks returned).
-void* take_blocks(SlabHeader* slab, void* end);
+// Some free blocks, that count as in use from now on; null when the slab is full. Order: what the owner
+// freed, what others freed, then memory never used: 8 KiB of it at most. O(1), but for the last two.
+void* take_blocks(SlabHeader* slab);
 
-// Writes the owner in every slot of the slab; `bin` is its own, or of no use.
-inline void set_owner(SlabHeader* slab, uintptr_t owner, heap::Bin* bin = nullptr) {
-  for (unsigned i = 0; i < slab->slots; ++i) {
-    slab[i].bin = bin;
-    set_relaxed(slab[i].owner, owner);
-  }
+// Writes the owner in every slot of the slab.
+inline void set_owner(SlabHeader* slab, uintptr_t owner) {
+  for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].owner, owner);
 }
+
+// The slab's free blocks become those of another bin. O(blocks) when it has any.
+void set_bin(SlabHeader* slab, heap::Bin* bin);
 
 // Joins the blocks of a remote word to the slab's free list; the caller sees to what follows.
 void drain(SlabHeader* slab, uint64_t word);
@@ -59,6 +58,7 @@ inline uint64_t take_remote(SlabHeader* slab) {
 // Puts a block on the free list, counting it as not in use.
 inline void put_block(SlabHeader* slab, void* block) {
   link_of(block) = slab->free;
+  if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
   slab->free = block;
   slab->live_sum -= weight_of(block);
 }
@@ -68,16 +68,12 @@ struct Pushed {
   bool must_queue;  // the queued flag was set by this push: the caller must queue the slab
 };
 
-// The second word of a block that another thread freed, until it is drained: shows that it was not
-// handed out in between. Blocks of 8 bytes have none.
-inline bool has_mark(const SlabHeader* slab) {
-  return slab->size_class != kTiny;
-}
+// The stamp of a block that another thread freed, until it is drained.
 inline uintptr_t mark_of(const void* block) {
   return ~reinterpret_cast<uintptr_t>(block);
 }
 inline void mark(const SlabHeader* slab, void* block) {
-  if (has_mark(slab)) static_cast<uintptr_t*>(block)[1] = mark_of(block);
+  if (has_stamp(slab)) stamp_of(block) = mark_of(block);
 }
 
 // Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
