@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure demo test bench windows test-windows install format lint clean
+.PHONY: all configure demo test test-bindings windows test-windows bench budget install format lint clean
 
 all: configure
 	@cmake --build build -j$(JOBS)
@@ -35,7 +35,20 @@ test-windows: windows
 	@scripts/packages.sh wine
 	@for width in $(WINDOWS); do ctest --test-dir out/$$width --output-on-failure --no-tests=error -j$(JOBS) || exit 1; done
 
+# Pascal, Rust and Python, with their examples; fetches a few crates and setuptools.
+test-bindings: all
+	@scripts/packages.sh bindings
+	@command -v cargo > /dev/null || scripts/packages.sh rust
+	@scripts/test_bindings.sh build
+
+# Hummock and all other allocators that are there on all workloads (2 min); docs/benchmarks.md says more.
 bench: all
+	@scripts/packages.sh bench
+	@build/hummock bench --quick --html build/report.html --json build/report.json
+	@echo "build/report.html has all of it to look at, build/report.json the figures"
+
+# Instructions and peak memory, which do not depend on what else the machine does.
+budget: all
 	@for part in small large; do python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so $$part; done
 	@python3 tests/budget/memory.py --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
 

@@ -1,4 +1,4 @@
-# `cmake --install`: libraries, header, pkg-config file and CMake package.
+# `cmake --install`: libraries, headers, pkg-config file and CMake package.
 
 include(CMakePackageConfigHelpers)
 
@@ -6,6 +6,8 @@ install(TARGETS hummock_shared hummock_static EXPORT hummockTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/hummock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+# Where programs written for smmalloc look for it.
+install(FILES include/hummock/smmalloc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hummock)
 install(EXPORT hummockTargets NAMESPACE hummock:: DESTINATION ${package_dir})

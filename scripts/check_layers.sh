@@ -9,9 +9,10 @@ below_slab="$below_pages slab"
 below_shard="$below_slab shard"
 below_heap="$below_shard heap"
 below_observe="$below_heap observe"
-below_faces="$below_observe faces"
+below_proxy="$below_os proxy"
+below_faces="$below_observe proxy faces"
 status=0
-for layer in base os pages slab shard heap observe faces; do
+for layer in base os pages slab shard heap observe proxy faces; do
   eval "allowed=\$below_$layer"
   for included in $(grep -rhoE '#include "[a-z]+/' "src/$layer" | sed 's/.*"//; s,/,,' | sort -u); do
     [ "$included" = hummock ] && continue  # the public header

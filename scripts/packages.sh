@@ -1,24 +1,27 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|lint|cross|windows|wine]...   Quiet and quick when nothing is missing.
+# Usage: scripts/packages.sh [build|demo|test|bench|lint|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
   case $1 in
-    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev" ;;
+    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
-    test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin" ;;
-    lint) echo "clang-format clang-tidy libcli11-dev doctest-dev" ;;
+    test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema" ;;
+    bench) echo "libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libtbbmalloc2 redis-server redis-tools sqlite3 git lua5.4" ;;
+    lint) echo "clang-format clang-tidy libcli11-dev nlohmann-json3-dev libfmt-dev doctest-dev" ;;
     windows) echo "g++-mingw-w64-x86-64-win32 g++-mingw-w64-i686-win32 python3" ;;
     wine) echo "wine wine64 python3" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
+    rust) echo "cargo rustc rust-clippy" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac
 }
 
 # Groups without which the work goes on, with less in it.
 is_optional() {
-  case $1 in demo) true ;; *) false ;; esac
+  case $1 in demo | bench) true ;; *) false ;; esac
 }
 
 wanted= optional=yes

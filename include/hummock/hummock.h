@@ -180,6 +180,14 @@ HUMMOCK_EXPORT const char* hummock_version(void) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT int hummock_option_get(const char* name, char* value, size_t room) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT int hummock_option_set(const char* name, const char* value) HUMMOCK_NOEXCEPT;
 
+/* Calls `handler` with the one-line message when a call of any family is given a pointer that it finds to
+ * be no live block before it has changed anything: the run time of another language raises its own error
+ * there. The handler may leave by longjmp, or as Pascal's exceptions do, not by a C++ exception; when it
+ * returns, the message is printed and the process aborted, as without a handler. NULL takes it away. What
+ * is found later, a block freed twice or a broken heap, aborts as ever. Sets for the whole process; returns
+ * 0, or EPERM in checked mode, whose reports are more than the message. */
+HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) HUMMOCK_NOEXCEPT;
+
 /* A program may define this to compile its options in, e.g. "decay_ms:100,checked:on". The
  * environment goes over it. */
 extern const char* hummock_conf;
@@ -187,5 +195,8 @@ extern const char* hummock_conf;
 #ifdef __cplusplus
 }
 #endif
+
+/* Further interfaces of the library. */
+#include "proxy.h"
 
 #endif /* HUMMOCK_HUMMOCK_H */

@@ -102,4 +102,24 @@ void die(const Line& line) {
   stop();
 }
 
+namespace {
+RefusalHandler refusal_handler = nullptr;
+}
+
+void set_refusal_handler(RefusalHandler handler) {
+  // release: pairs with the acquire of refuse; the handler sees what was written before it was set.
+  __atomic_store_n(&refusal_handler, handler, __ATOMIC_RELEASE);
+}
+
+void refuse(const Line& line) {
+  const RefusalHandler handler = __atomic_load_n(&refusal_handler, __ATOMIC_ACQUIRE);
+  if (handler != nullptr) {
+    char message[Line::kRoom];
+    memcpy(message, line.data(), line.size());
+    message[line.size()] = '\0';
+    handler(message);
+  }
+  die(line);
+}
+
 }  // namespace hummock::base

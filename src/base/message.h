@@ -60,6 +60,14 @@ void say(const Line& line);
 // say, then abort(). Callers may hold locks of ours: nothing here takes one.
 [[noreturn]] void die(const Line& line);
 
+// For a wrong argument, found before anything was changed: gives the line to the program's handler, which
+// may leave by longjmp; without one, or when it returns, as die. Callers hold no lock.
+[[noreturn]] void refuse(const Line& line);
+
+using RefusalHandler = void (*)(const char* message);
+// Null means none.
+void set_refusal_handler(RefusalHandler handler);
+
 }  // namespace hummock::base
 
 #endif  // HUMMOCK_BASE_MESSAGE_H

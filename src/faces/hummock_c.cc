@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/options.h"
 #include "faces/family.h"
+#include "heap/attach.h"
 #include "observe/stats.h"
 
 using namespace hummock;
@@ -179,4 +181,10 @@ int hummock_option_get(const char* name, char* value, size_t room) noexcept {
 
 int hummock_option_set(const char* name, const char* value) noexcept {
   return options::set(name, value);
+}
+
+int hummock_on_bad_pointer(void (*handler)(const char* message)) noexcept {
+  if (handler != nullptr && heap::is_checked()) return EPERM;
+  base::set_refusal_handler(handler);
+  return 0;
 }

@@ -80,6 +80,20 @@ void* move(const Block& block, void* p, size_t size, bool zero) {
   return fresh;
 }
 
+// The room of a block of this thread's own, as most are; 0 for anything else, to be looked at closely.
+__attribute__((always_inline)) inline size_t room_in_own(const void* p) {
+  const SlabHeader* slot = pages::header_of(p);
+  const SlabHeader* slab = slot - slot->back;
+  const Heap* heap = thread_heap;
+  const bool own = owner_of(slot) == reinterpret_cast<uintptr_t>(heap) && slab::is_block(slab, p);
+  return own ? slab::row_of(slab).block_size : 0;
+}
+
+__attribute__((noinline)) size_t usable_size_slow(const void* p) {
+  if (is_checked()) return checked::usable_size(p);
+  return find_block("malloc_usable_size", p).room;
+}
+
 void* resize(void* p, size_t size, bool zero) {
   if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
   const Block block = find_block("realloc", p);
@@ -143,14 +157,8 @@ void* allocate_aligned(size_t align, size_t size) {
 }
 
 void* reallocate(void* p, size_t size) {
-  const SlabHeader* slot = pages::header_of(p);
-  const SlabHeader* slab = slot - slot->back;
-  // A block of this thread's own, most often. Anything else is looked at closely.
-  const Heap* heap = thread_heap;
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) || !slab::is_block(slab, p)) {
-    return resize(p, size, false);
-  }
-  const size_t room = slab::row_of(slab).block_size;
+  const size_t room = room_in_own(p);
+  if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
   void* fresh = other_block(size);
   if (fresh == nullptr) return nullptr;
@@ -168,8 +176,8 @@ void* reallocate_zeroed(void* p, size_t size) {
 }
 
 size_t usable_size(const void* p) {
-  if (is_checked()) return checked::usable_size(p);
-  return find_block("malloc_usable_size", p).room;
+  const size_t room = room_in_own(p);
+  return __builtin_expect(room != 0, true) ? room : usable_size_slow(p);
 }
 
 void release_sized(void* p, size_t size) {

@@ -15,10 +15,10 @@ Block find_block(const char* call, const void* p) {
   if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
     case Kind::slab:
-      slab::check_block(header, p, call);
+      slab::check_block(header, p, call, base::refuse);
       return {header, slab::row_of(header).block_size, nullptr};
     case Kind::own_slab:
-      slab::check_block(header, p, call);
+      slab::check_block(header, p, call, base::refuse);
       return {header, slab::row_of(header).block_size, header->home};
     case Kind::large:
     case Kind::huge:

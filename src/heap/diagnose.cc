@@ -1,5 +1,7 @@
 #include "heap/diagnose.h"
 
+#include <stdlib.h>
+
 #include "base/message.h"
 
 namespace hummock::heap {
@@ -20,7 +22,7 @@ bool is_canonical(const void* p) {
 
 }  // namespace
 
-void bad_pointer(const char* call, const void* p) {
+void bad_pointer(const char* call, const void* p, slab::End end) {
   Line line;
   line << call << "(" << p << "): ";
   const SlabHeader* header = pages::find_header(p);
@@ -34,7 +36,8 @@ void bad_pointer(const char* call, const void* p) {
   } else {
     line << "not a block of this allocator (stack, static, other memory, or freed and given back)";
   }
-  base::die(line);
+  end(line);
+  abort();
 }
 
 void bad_list(void* first, size_t count, unsigned size_class) {

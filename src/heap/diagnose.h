@@ -6,8 +6,9 @@
 
 namespace hummock::heap {
 
-// `call` was given p, which is not the start of a live block. Says what is there instead.
-[[noreturn]] void bad_pointer(const char* call, const void* p);
+// `call` was given p, which is not the start of a live block. Says what is there instead, to the program's
+// handler if it set one. Callers that hold a lock or have changed something pass base::die.
+[[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
 // The lists of a bin are not what they should be.
 [[noreturn]] void bad_list(void* first, size_t count, unsigned size_class);

@@ -29,7 +29,7 @@ constexpr size_t kCacheLine = 64;
 
 // The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
 void release_in_slab(SlabHeader* slab, void* p) {
-  slab::check_block(slab, p, "free");
+  slab::check_block(slab, p, "free", base::refuse);
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
@@ -43,7 +43,8 @@ void release_in_slab(SlabHeader* slab, void* p) {
 }  // namespace
 
 void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  if (slab->kind != Kind::slab) bad_pointer("free", p);
+  // In the middle of a list: nothing to go on with.
+  if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   slab::check_block(slab, p, "free");
   if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
   make_direct(heap, slab);

@@ -88,9 +88,9 @@ void user_release(Heap* heap, void* p) {
 }
 
 void user_give(Heap* heap, void* p) {
-  os::LockGuard guard(heap->lock);
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
+  os::LockGuard guard(heap->lock);
   if (block.is_large()) {
     release_large(block.header);
   } else {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
 constexpr size_t kLeastBudget = 8 << 20;
-constexpr size_t kMostRegret = 32 << 20;
+constexpr size_t kMostRegret = 32 << 20;  // or as much as is in use
 constexpr uint64_t kForEver = ~uint64_t{0};
 
 uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
@@ -36,7 +36,9 @@ size_t regret() {
   const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
   const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
   const size_t both = purged < taken ? purged : taken;
-  return both < kMostRegret / kSlotSize ? both : kMostRegret / kSlotSize;
+  const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED);
+  const size_t most = used > kMostRegret / kSlotSize ? used : kMostRegret / kSlotSize;
+  return both < most ? both : most;
 }
 
 // Called with page_lock held.

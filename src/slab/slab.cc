@@ -164,7 +164,7 @@ void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
   }
 }
 
-void check_block(const SlabHeader* slab, const void* block, const char* call) {
+void check_block(const SlabHeader* slab, const void* block, const char* call, End end) {
   if (__builtin_expect(is_block(slab, block), true)) return;
   const size_t offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start);
   const SizeClass& row = row_of(slab);
@@ -177,7 +177,7 @@ void check_block(const SlabHeader* slab, const void* block, const char* call) {
   } else {
     line << "points into a slab of " << row.block_size << "-byte blocks where no block was ever handed out";
   }
-  base::die(line);
+  end(line);
 }
 
 }  // namespace hummock::slab

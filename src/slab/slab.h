@@ -3,6 +3,7 @@
 #ifndef HUMMOCK_SLAB_SLAB_H
 #define HUMMOCK_SLAB_SLAB_H
 
+#include "base/message.h"
 #include "pages/pages.h"
 #include "slab/remote.h"
 #include "slab/size_class.h"
@@ -100,8 +101,9 @@ inline bool is_block(const SlabHeader* slab, const void* p) {
   return index < relaxed(slab->carved) && index * row.block_size == offset;
 }
 
-// Aborts with a message when `block` is not the start of a carved block of the slab.
-void check_block(const SlabHeader* slab, const void* block, const char* call);
+// When `block` is not the start of a carved block of the slab: `end` with a message.
+using End = void (*)(const base::Line&);
+void check_block(const SlabHeader* slab, const void* block, const char* call, End end = base::die);
 
 // Says what is wrong with a slab's lists, in one line, and aborts.
 [[noreturn]] void corrupted(const SlabHeader* slab, const char* what);

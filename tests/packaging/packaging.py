@@ -13,6 +13,22 @@ PROGRAM = """#include <hummock/hummock.h>
 #include <stdlib.h>
 int main(void) { free(malloc(10)); return hummock_is_active() ? 0 : 1; }
 """
+CXX_PROGRAM = """#include <hummock/hummock.hpp>
+#include <hummock/proxy_inline.h>
+#include <smmalloc.h>
+#include <hummock/smmalloc.h>
+#include <vector>
+int main() {
+  hummock::heap heap;
+  std::vector<int, hummock::heap_allocator<int>> numbers(100, 1, heap);
+  sm_allocator space = _sm_allocator_create(4, 1 << 20);
+  void* p = _sm_malloc(space, 10, 16);
+  const bool pooled = _sm_mbucket(space, p) == 0;
+  _sm_free(space, p);
+  _sm_allocator_destroy(space);
+  return pooled && numbers[99] == 1 && hummock_is_active() ? 0 : 1;
+}
+"""
 LISTS = """cmake_minimum_required(VERSION 3.22)
 project(consumer C)
 find_package(hummock REQUIRED)
@@ -55,6 +71,24 @@ class Packaging(unittest.TestCase):
         output("cc", self.main, "-o", program, "-fno-builtin", *flags)
         self.runs(program)
 
+    def test_the_headers_in_strict_c_and_cxx(self):
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libraries, "pkgconfig"))
+        flags = output("pkg-config", "--cflags", "--libs", "hummock", env=env).split()
+        warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+        source = os.path.join(self.folder, "main.cc")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(CXX_PROGRAM)
+        for compiler in filter(shutil.which, ("g++", "clang++")):
+            for standard in ("c++17", "c++20"):
+                program = os.path.join(self.folder, compiler + standard)
+                output(compiler, source, "-o", program, "-std=" + standard, *warnings, *flags)
+                self.runs(program)
+        strict = os.path.join(self.folder, "strict.c")
+        with open(strict, "w", encoding="ascii") as file:
+            file.write("#include <hummock/proxy_inline.h>\nint main(void) { return HUMMOCK_VERSION_MAJOR - 1; }\n")
+        for compiler in filter(shutil.which, ("gcc", "clang")):
+            output(compiler, strict, "-o", os.path.join(self.folder, "strict"), "-std=c99", *warnings, *flags)
+
     def test_cmake_package(self):
         source, build = os.path.join(self.folder, "source"), os.path.join(self.folder, "build")
         os.mkdir(source)
@@ -73,8 +107,15 @@ class Packaging(unittest.TestCase):
         self.assertEqual([name for name in needed if not name.startswith(("libc.so", "ld-linux"))], [])
         self.assertIn("[libhummock.so.1]", dynamic)
 
+    def test_static_thread_storage_is_small(self):
+        segments = output("readelf", "-lW", self.library).splitlines()
+        sizes = [int(line.split()[5], 16) for line in segments if line.split()[:1] == ["TLS"]]
+        self.assertEqual(len(sizes), 1)
+        self.assertLess(sizes[0], 64)  # else a program could not dlopen it
+
     def test_the_pieces_are_there(self):
-        for piece in ("bin/hummock", "include/hummock/hummock.h", "share/man/man1/hummock.1",
+        for piece in ("bin/hummock", "bin/hummock-bench-work", "include/hummock/hummock.h",
+                      "include/hummock/hummock.hpp", "include/smmalloc.h", "share/man/man1/hummock.1",
                       "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, piece)), piece)
         self.assertIn("bin", output(os.path.join(self.prefix, "bin", "hummock"), "check", "cat"))

@@ -111,7 +111,7 @@ def run_game(game, scenario):
     if scenario == "double_free":
         game.run("game", scenario).check(game.ended.returncode != 0, "it was not stopped")
         game.check("passed" not in game.ended.stdout, "it went on")
-        return game.has_header().has("double free").has("misused its memory")
+        return game.has_header().has("was freed twice").has("misused its memory")
     game.run("game", scenario)
     if scenario == "exit":  # its threads were stopped, perhaps inside the allocator
         game.check(game.ended.returncode == 0, f"it ended with {game.ended.returncode}")

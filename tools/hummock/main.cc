@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "bench.h"
 #include "doctor.h"
 #include "hummock/hummock.h"
 #include "log_cli.h"
@@ -57,6 +58,7 @@ int dispatch(int count, char** arguments) {
 
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
+  BenchCommand bench_command(app);
 
   CLI11_PARSE(app, count, arguments);
   if (*version_command) {
@@ -65,6 +67,7 @@ int dispatch(int count, char** arguments) {
   }
   if (doctor_command.chosen()) return doctor_command.run();
   if (log_command.chosen()) return log_command.run();
+  if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }
 

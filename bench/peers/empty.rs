@@ -1,0 +1,1 @@
+//! Empty: cargo wants a target; the dependencies are what is used.

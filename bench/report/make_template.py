@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Makes template.html of src/ and vendor/: one page that asks nothing of any network.
+
+make_template.py           writes template.html
+make_template.py --check   says whether template.html is what src/ and vendor/ make; 1 if not
+make_template.py --output FILE
+"""
+
+import argparse
+import hashlib
+import html
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SLOT = "{{DATA}}"
+
+
+def vendored():
+    """Scripts in the order they load, each checked against VERSIONS."""
+    scripts = []
+    for line in (HERE / "vendor/VERSIONS").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, version, file, digest = line.split()
+        body = (HERE / "vendor" / file).read_bytes()
+        if hashlib.sha256(body).hexdigest() != digest:
+            sys.exit(f"vendor/{file} is not {name} {version}: its SHA-256 differs from vendor/VERSIONS")
+        scripts.append(body.decode())
+    return scripts
+
+
+def script(text):
+    """A script element; nothing in it may end the element early."""
+    text = re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE)
+    return "<script>\n" + text.replace("<!--", "<\\!--").strip() + "\n</script>"
+
+
+def licences():
+    files = sorted((HERE / "vendor").glob("NOTICE.*")) + sorted((HERE / "vendor").glob("LICENSE.*"))
+    return "\n".join(
+        f"<h4>{html.escape(file.name)}</h4>\n<pre>{html.escape(file.read_text().strip())}</pre>" for file in files
+    )
+
+
+def made():
+    source = HERE / "src"
+    own = ["format.js", "palette.js", "model.js", "page.js", "tables.js"]
+    charts = [f"charts/{file.name}" for file in sorted((source / "charts").glob("*.js"))]
+    parts = {
+        "css": "<style>\n" + (source / "report.css").read_text().strip() + "\n</style>",
+        "vendor": "\n".join(script(text) for text in vendored()),
+        "licences": licences(),
+        "scripts": "\n".join(script((source / file).read_text()) for file in [*own, *charts, "report.js"]),
+    }
+    page = re.sub(r"<!-- insert (\w+) -->", lambda match: parts[match[1]], (source / "report.html").read_text())
+    if page.count(SLOT) != 1:
+        sys.exit(f"{SLOT} must stand in the template once, not {page.count(SLOT)} times")
+    return page
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--check", action="store_true")
+    options.add_argument("--output", type=pathlib.Path, default=HERE / "template.html")
+    chosen = options.parse_args()
+    page = made()
+    if not chosen.check:
+        chosen.output.write_text(page)
+    elif not chosen.output.exists() or chosen.output.read_text() != page:
+        sys.exit(f"{chosen.output} is out of date: run {pathlib.Path(__file__).name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+{ Hummock as the memory manager of a Pascal program.
+
+  Name it first in the program's uses clause, before cthreads too:
+
+      uses Hummock, cthreads, SysUtils ...;
+
+  Everything the program allocates from then on (strings, arrays, objects, GetMem, New) is Hummock's.
+  Defines: HUMMOCK_STATIC  link libhummock.a instead of libhummock.so
+           HUMMOCK_LEAKS   as the environment's HUMMOCKPAS_LEAKS=1: a summary of leaks at the end
+  Free Pascal 3.2 on Linux. The branch for Delphi is compiled in the tests with declarations that stand
+  for Delphi's; with Delphi itself it was not tried. }
+unit Hummock;
+
+{$IFDEF FPC}
+  {$MODE DELPHI}
+  {$IFNDEF HUMMOCK_AS_DELPHI} {$DEFINE HUMMOCK_FPC} {$ENDIF}
+{$ENDIF}
+{$OVERFLOWCHECKS OFF} {$RANGECHECKS OFF} {$IOCHECKS OFF}
+
+interface
+
+{$IFDEF HUMMOCK_AS_DELPHI}
+uses DelphiSystem;
+{$ENDIF}
+
+const
+  HummockClassCount = 82;
+
+type
+  { As hummock_class_stats_t and hummock_stats_t in hummock.h, which says what each figure is. }
+  THummockClassStats = record
+    BlockSize, Slabs, LiveBlocks: NativeUInt;
+  end;
+  THummockStats = record
+    Size, Live, Committed, Dirty, Resident, Mapped, Peak, Metadata: NativeUInt;
+    Threads, Heaps, LargeBlocks, LargeBytes, Purged, Classes: NativeUInt;
+    PerClass: array [0 .. HummockClassCount - 1] of THummockClassStats;
+  end;
+
+{ True when the program's memory is Hummock's; False when it could not be installed (a message said why). }
+function HummockInstalled: Boolean;
+
+{ '1.0.0'. }
+function HummockVersion: PAnsiChar;
+
+{ Fills Stats; the cost is one step a slab. It counts what C libraries took from Hummock's malloc, too. }
+procedure HummockGetStats(out Stats: THummockStats);
+
+{ Gives free memory back to the system, all but about Keep bytes; True when there was some. }
+function HummockTrim(Keep: NativeUInt): Boolean;
+
+{ An option by name, as 'decay_ms' to '100'; 0, or an error of errno.h. }
+function HummockSetOption(Name, Value: PAnsiChar): Integer;
+
+{ The block will stay to the end of the program on purpose: the leak summary leaves it out. False when no
+  summary was asked for. Take the word back before the block is freed. }
+function HummockExpectLeak(Block: Pointer): Boolean;
+function HummockUnexpectLeak(Block: Pointer): Boolean;
+
+implementation
+
+{ ---- The library ---------------------------------------------------------------------------------- }
+
+{$IFDEF HUMMOCK_FPC}
+  {$IFDEF HUMMOCK_STATIC} {$LINKLIB libhummock.a} {$LINKLIB gcc} {$ELSE} {$LINKLIB hummock} {$ENDIF}
+  {$LINKLIB c}
+{$ELSE}
+const
+  HummockLibrary = 'libhummock.so.1';
+  CLibrary = 'libc.so.6';
+{$ENDIF}
+
+function hummock_malloc(Size: NativeUInt): Pointer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_malloc';
+function hummock_malloc_zero(Size: NativeUInt): Pointer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_malloc_zero';
+function hummock_realloc(Block: Pointer; Size: NativeUInt): Pointer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_realloc';
+procedure hummock_free(Block: Pointer); cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_free';
+function hummock_usable_size(Block: Pointer): NativeUInt; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_usable_size';
+function hummock_trim(Keep: NativeUInt): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_trim';
+function hummock_stats(var Stats: THummockStats): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_stats';
+function hummock_version: PAnsiChar; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_version';
+function hummock_option_set(Name, Value: PAnsiChar): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_option_set';
+{$IFDEF HUMMOCK_FPC}
+type
+  TBadPointerHandler = procedure(Message: PAnsiChar); cdecl;
+
+function hummock_on_bad_pointer(Handler: TBadPointerHandler): Integer; cdecl;
+  external name 'hummock_on_bad_pointer';
+{$ENDIF}
+
+function c_getenv(Name: PAnsiChar): PAnsiChar; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} CLibrary {$ENDIF} name 'getenv';
+function c_strlen(Text: PAnsiChar): NativeUInt; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} CLibrary {$ENDIF} name 'strlen';
+function c_write(Handle: Integer; Text: Pointer; Length: NativeUInt): NativeInt; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} CLibrary {$ENDIF} name 'write';
+
+procedure Say(Text: PAnsiChar);
+begin
+  c_write(2, Text, c_strlen(Text));
+end;
+
+{ ---- What both managers share --------------------------------------------------------------------- }
+
+var
+  Installed: Boolean = False;
+  CountsLeaks: Boolean = False;
+  { Blocks in use of each size class; the last entry counts what is larger, LargeBytes their room. }
+  Counts: array [0 .. HummockClassCount] of Int64;
+  LargeBytes: Int64 = 0;
+  ClassSizes: THummockStats;
+
+function HummockInstalled: Boolean;
+begin
+  Result := Installed;
+end;
+
+function HummockVersion: PAnsiChar;
+begin
+  Result := hummock_version;
+end;
+
+procedure HummockGetStats(out Stats: THummockStats);
+begin
+  Stats.Size := SizeOf(Stats);
+  hummock_stats(Stats);
+  { A newer library may have more than there is room for here. }
+  if Stats.Classes > HummockClassCount then Stats.Classes := HummockClassCount;
+end;
+
+function HummockTrim(Keep: NativeUInt): Boolean;
+begin
+  Result := hummock_trim(Keep) <> 0;
+end;
+
+function HummockSetOption(Name, Value: PAnsiChar): Integer;
+begin
+  Result := hummock_option_set(Name, Value);
+end;
+
+{ ---- Leaks ---------------------------------------------------------------------------------------- }
+
+procedure Add(var Counter: Int64; By: Int64);
+begin
+{$IFDEF FPC}
+  InterlockedExchangeAdd64(Counter, By);
+{$ELSE}
+  AtomicIncrement(Counter, By);
+{$ENDIF}
+end;
+
+{ The sizes ascend from index 1; the last class, of 8 bytes, stands apart. }
+function ClassOf(Room: NativeUInt): Integer;
+var
+  Low, High, Middle: Integer;
+begin
+  if Room = ClassSizes.PerClass[ClassSizes.Classes - 1].BlockSize then
+    Exit(ClassSizes.Classes - 1);
+  Low := 1;
+  High := ClassSizes.Classes - 1;
+  while Low < High do
+  begin
+    Middle := (Low + High) div 2;
+    if ClassSizes.PerClass[Middle].BlockSize < Room then Low := Middle + 1 else High := Middle;
+  end;
+  if Low = Integer(ClassSizes.Classes) - 1 then Low := HummockClassCount;
+  Result := Low;
+end;
+
+procedure Count(Block: Pointer; By: Int64);
+var
+  Room: NativeUInt;
+  Index: Integer;
+begin
+  if Block = nil then Exit;
+  Room := hummock_usable_size(Block);
+  Index := ClassOf(Room);
+  Add(Counts[Index], By);
+  if Index = HummockClassCount then Add(LargeBytes, By * Int64(Room));
+end;
+
+function HummockExpectLeak(Block: Pointer): Boolean;
+begin
+  Result := CountsLeaks;
+  if Result then Count(Block, -1);
+end;
+
+function HummockUnexpectLeak(Block: Pointer): Boolean;
+begin
+  Result := CountsLeaks;
+  if Result then Count(Block, 1);
+end;
+
+procedure SayNumber(Number: Int64);
+var
+  Text: ShortString;
+begin
+  Str(Number, Text);
+  c_write(2, @Text[1], Length(Text));
+end;
+
+procedure SayBlocks(Number: Int64; Words: PAnsiChar; Bytes: Int64; After: PAnsiChar);
+begin
+  SayNumber(Number);
+  Say(Words);
+  SayNumber(Bytes);
+  Say(After);
+end;
+
+procedure ReportLeaks;
+var
+  Index: Integer;
+  Blocks, Bytes: Int64;
+begin
+  Blocks := Counts[HummockClassCount];
+  Bytes := LargeBytes;
+  for Index := 1 to ClassSizes.Classes - 1 do
+  begin
+    Inc(Blocks, Counts[Index]);
+    Inc(Bytes, Counts[Index] * Int64(ClassSizes.PerClass[Index].BlockSize));
+  end;
+  if Blocks = 0 then
+  begin
+    Say('hummock: no leaks'#10);
+    Exit;
+  end;
+  Say('hummock: leaked: ');
+  SayBlocks(Blocks, ' blocks, ', Bytes, ' bytes'#10);
+  for Index := 1 to ClassSizes.Classes - 1 do
+    if Counts[Index] <> 0 then
+    begin
+      Say('hummock: leaked:   ');
+      SayBlocks(Counts[Index], ' of ', ClassSizes.PerClass[Index].BlockSize, ' bytes'#10);
+    end;
+  if Counts[HummockClassCount] = 0 then Exit;
+  Say('hummock: leaked:   ');
+  SayBlocks(Counts[HummockClassCount], ' larger ones, of ', LargeBytes, ' bytes together'#10);
+end;
+
+function WantsLeaks: Boolean;
+var
+  Value: PAnsiChar;
+begin
+{$IFDEF HUMMOCK_LEAKS}
+  Result := True;
+{$ELSE}
+  Value := c_getenv('HUMMOCKPAS_LEAKS');
+  Result := (Value <> nil) and (Value^ <> #0) and (Value^ <> '0');
+{$ENDIF}
+end;
+
+{$IFDEF HUMMOCK_FPC}
+  {$I hummock_fpc.inc}
+{$ELSE}
+  {$I hummock_delphi.inc}
+{$ENDIF}
+
+initialization
+  Install;
+
+finalization
+  { The manager stays: other units' blocks may be freed after this. }
+  if CountsLeaks then ReportLeaks;
+end.

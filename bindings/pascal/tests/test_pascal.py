@@ -1,0 +1,188 @@
+"""The Pascal unit, compiled by Free Pascal and run, against the shared library and the static one.
+
+TEST_BUILD names the directory with libhummock.so and libhummock.a (default: build of this tree).
+"""
+
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+UNIT = TESTS.parent
+ROOT = UNIT.parents[1]
+BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build")).resolve()
+MIMALLOC = "libmimalloc.so.2"
+HANG = 120
+
+
+def setUpModule():
+    global work
+    work = tempfile.TemporaryDirectory(prefix="hummock-pascal-")
+
+
+def tearDownModule():
+    work.cleanup()
+
+
+def compiled(source, *defines, static=False, optimised="-O2"):
+    """Compiles once a set of defines; any warning is an error."""
+    if static:
+        defines += ("HUMMOCK_STATIC",)
+    out = pathlib.Path(work.name) / "-".join((pathlib.Path(source).stem,) + defines)
+    program = out / pathlib.Path(source).stem
+    if not program.exists():
+        out.mkdir(exist_ok=True)
+        command = ["fpc", "-v0we", "-Sew", optimised, f"-Fu{UNIT}", f"-Fu{TESTS}", f"-Fi{UNIT}", f"-FU{out}",
+                   f"-FE{out}", f"-Fl{BUILD}", "-k-rpath", f"-k{BUILD}", *(f"-d{name}" for name in defines),
+                   str(TESTS / source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0 or not program.exists():
+            raise AssertionError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return program
+
+
+def run(program, *arguments, limit=None, **environment):
+    def set_limit():
+        if limit:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=HANG,
+                          preexec_fn=set_limit, env={**os.environ, **environment})
+
+
+class Pascal(unittest.TestCase):
+    def passes(self, program, *arguments, **options):
+        done = run(program, *arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def test_semantics(self):
+        for static in (False, True):
+            with self.subTest(static=static):
+                self.assertEqual(self.passes(compiled("semantics.pas", static=static)).stdout, "all hold\n")
+
+    def test_semantics_while_leaks_are_counted(self):
+        done = self.passes(compiled("semantics.pas"), HUMMOCKPAS_LEAKS="1")
+        self.assertEqual(done.stdout, "all hold\n")
+        self.assertIn("hummock: no leaks", done.stderr)
+
+    def test_static_program_needs_no_library(self):
+        program = compiled("semantics.pas", static=True)
+        needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("hummock", needed)
+
+    def test_runtime_errors(self):
+        for static in (False, True):
+            program = compiled("runerrors.pas", static=static)
+            for what, number in (("memory", 203), ("pointer", 204), ("realloc", 204)):
+                with self.subTest(what=what, static=static):
+                    done = run(program, what)
+                    self.assertEqual(done.returncode, number)
+                    self.assertIn(f"Runtime error {number}", done.stdout + done.stderr)
+
+    def test_a_block_freed_twice_ends_the_program(self):
+        done = run(compiled("runerrors.pas"), "twice")
+        self.assertEqual(done.returncode, -signal.SIGABRT)
+        self.assertRegex(done.stderr, r"^hummock: .*(double free|freed twice)")
+
+    def test_checked_mode(self):
+        done = self.passes(compiled("churn.pas", optimised="-O3"), "4", "1000", "20000", HUMMOCK_CHECKED="on",
+                           HUMMOCKPAS_LEAKS="1")
+        self.assertIn("hummock: no leaks", done.stderr)
+
+    def test_exhausted_memory_raises_and_the_program_goes_on(self):
+        done = self.passes(compiled("exhaust.pas"), limit=400 << 20)
+        self.assertEqual(done.stdout, "all hold\n")
+
+    def test_late_install_is_refused(self):
+        early = "memory was allocated before"
+        for define, words in (("AFTER_CMEM", "another unit"), ("AFTER_BLOCKS", early), ("AFTER_THREADS", early)):
+            with self.subTest(define):
+                done = self.passes(compiled("late.pas", define))
+                self.assertEqual(done.stdout, "FALSE\n")
+                self.assertRegex(done.stderr, rf"^hummock: not installed: {words}.* first in the program's uses\n$")
+        done = self.passes(compiled("late.pas"))
+        self.assertEqual((done.stdout, done.stderr), ("TRUE\n", ""))
+
+    def test_leaks(self):
+        program = compiled("leaks.pas")
+        self.assertEqual(self.passes(program).stderr, "")
+        said = self.passes(program, HUMMOCKPAS_LEAKS="1").stderr
+        self.assertRegex(said, r"hummock: leaked: 4 blocks, \d+ bytes\n")
+        self.assertRegex(said, r"hummock: leaked:   3 of 112 bytes\n")
+        self.assertRegex(said, r"hummock: leaked:   1 larger ones, of \d+ bytes together\n")
+        self.assertIn("leaked: 4 blocks", self.passes(compiled("leaks.pas", "HUMMOCK_LEAKS")).stderr)
+
+    def test_mmtest_gives_memory_back(self):
+        peak = int(self.passes(compiled("mmtest.pas")).stdout)
+        print(f"\n  MMTest: peak {peak} MiB", flush=True)
+        self.assertGreater(peak, 20)
+        self.assertLessEqual(peak, 110)
+
+    def test_threads_hand_blocks_over(self):
+        heaps, peak = map(int, self.passes(compiled("handoff.pas")).stdout.split())
+        self.assertLessEqual(heaps, 2)
+        self.assertLessEqual(peak, 64)
+
+    def test_the_branch_for_delphi(self):
+        program = compiled("churn.pas", "HUMMOCK_AS_DELPHI")
+        done = self.passes(program, "4", "1000", "50000", HUMMOCKPAS_LEAKS="1")
+        self.assertIn("hummock: no leaks", done.stderr)
+
+    def churn(self):
+        """The program on Hummock, on the C library's malloc, and the environments of the latter."""
+        ours = compiled("churn.pas", optimised="-O3")
+        theirs = compiled("churn.pas", "CMEM", optimised="-O3")
+        rivals = {"cmem": {}, "cmem + mimalloc": {"LD_PRELOAD": MIMALLOC}}
+        if "cannot be preloaded" in run(theirs, "1", "8", "1", LD_PRELOAD=MIMALLOC).stderr:
+            print(f"\n  {MIMALLOC} is not installed: compared with the C library alone", flush=True)
+            del rivals["cmem + mimalloc"]
+        return ours, theirs, rivals
+
+    def instructions(self, program, longest, **environment):
+        """Executed instructions of a churn operation, start and end of the program left out."""
+        counts = []
+        for operations in (50_000, 250_000):
+            done = self.passes("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "1",
+                               str(longest), str(operations), **environment)
+            counts.append(int(re.search(r"refs:\s+([\d,]+)", done.stderr).group(1).replace(",", "")))
+        return (counts[1] - counts[0]) / 200_000
+
+    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed")
+    def test_string_churn_takes_no_more_instructions(self):
+        ours, theirs, rivals = self.churn()
+        for longest in (64, 1000):
+            spent = self.instructions(ours, longest)
+            for name, environment in rivals.items():
+                others = self.instructions(theirs, longest, **environment)
+                print(f"\n  churn, strings up to {longest}: {spent:.0f} instructions an operation, {others:.0f} with {name}",
+                      end="", flush=True)
+                self.assertLessEqual(spent, others * 1.02)
+        print(flush=True)
+
+    def test_string_churn(self):
+        """Reports CPU time beside the C library's malloc and mimalloc; what must hold is the strings."""
+        ours, theirs, rivals = self.churn()
+        for arguments in (("1", "64", "2000000"), ("1", "20000", "400000"), ("8", "1000", "250000"),
+                          ("8", "20000", "60000")):
+            spent = {}
+            for _ in range(3):  # interleaved, so that a busy machine is unfair to nobody
+                spent.setdefault("hummock", []).append(float(self.passes(ours, *arguments).stdout))
+                for name, environment in rivals.items():
+                    spent.setdefault(name, []).append(float(self.passes(theirs, *arguments, **environment).stdout))
+            middle = {name: statistics.median(times) for name, times in spent.items()}
+            ratios = ", ".join(f"{middle['hummock'] / middle[name]:.2f} of {name}" for name in rivals)
+            print(f"\n  churn, {arguments[0]} threads, strings up to {arguments[1]}: "
+                  f"{middle['hummock']:.0f} ns CPU an operation, {ratios}", end="", flush=True)
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

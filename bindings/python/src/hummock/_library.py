@@ -1,0 +1,111 @@
+"""libhummock.so, by ctypes. In a process that was started on it, this is the process's malloc."""
+
+import ctypes
+import dataclasses
+import errno
+import pathlib
+
+_CLASS_COUNT = 82
+_FIGURES = ("live", "committed", "dirty", "resident", "mapped", "peak", "metadata", "threads", "heaps",
+            "large_blocks", "large_bytes", "purged")
+
+
+class _ClassStats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in ("block_size", "slabs", "live_blocks")]
+
+
+class _Stats(ctypes.Structure):
+    """hummock_stats_t of hummock.h."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in ("size", *_FIGURES, "classes")]
+    _fields_ += [("per_class", _ClassStats * _CLASS_COUNT)]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassStats:
+    """One size class: bytes of a block, number of slabs, number of blocks handed out."""
+
+    block_size: int
+    slabs: int
+    live_blocks: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """Figures of the whole process, in bytes unless named otherwise."""
+
+    live: int  #: room of live blocks
+    committed: int  #: slabs and large blocks: what live blocks stand in
+    dirty: int  #: free, not yet given back to the system
+    resident: int  #: what the system says the process has in memory
+    mapped: int  #: address space taken from the system
+    peak: int  #: highest committed + dirty so far
+    metadata: int  #: the allocator's own records
+    threads: int  #: threads with a heap now, their number
+    heaps: int  #: heaps made by hummock_heap_create, their number
+    large_blocks: int  #: blocks above 64 KiB, their number
+    large_bytes: int  #: and their room
+    purged: int  #: given back so far
+    classes: tuple  #: a ClassStats for each size class
+
+
+def library_path():
+    """The path of libhummock.so, as LD_PRELOAD wants it."""
+    return str(pathlib.Path(__file__).resolve().parent / "libhummock.so")
+
+
+def _load():
+    library = ctypes.CDLL(library_path())
+    library.hummock_stats.argtypes = [ctypes.POINTER(_Stats)]
+    library.hummock_trim.argtypes = [ctypes.c_size_t]
+    library.hummock_version.restype = ctypes.c_char_p
+    library.hummock_option_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    library.hummock_option_set.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    return library
+
+
+_hummock = _load()
+
+#: The version of the library, as "1.0.0".
+version = _hummock.hummock_version().decode()
+
+
+def is_active():
+    """True when this process's malloc is Hummock's; else the figures are of a library without work."""
+    return _hummock.hummock_is_active() != 0
+
+
+def stats():
+    """The figures now. The cost is one step a slab: for a monitor, not for a loop."""
+    raw = _Stats(size=ctypes.sizeof(_Stats))
+    _hummock.hummock_stats(ctypes.byref(raw))
+    known = raw.per_class[1:min(raw.classes, _CLASS_COUNT)]  # index 0 is not used
+    classes = tuple(ClassStats(row.block_size, row.slabs, row.live_blocks) for row in known)
+    return Stats(*(getattr(raw, name) for name in _FIGURES), classes)
+
+
+def trim(keep=0):
+    """Gives free memory back to the system, all but about `keep` bytes; True when there was some."""
+    if keep < 0:
+        raise ValueError("keep is a number of bytes")
+    return _hummock.hummock_trim(keep) != 0
+
+
+def option(name):
+    """The value of an option as text; KeyError when there is none of that name."""
+    room = ctypes.create_string_buffer(64)
+    if _hummock.hummock_option_get(name.encode(), room, len(room)) != 0:
+        raise KeyError(name)
+    return room.value.decode()
+
+
+def set_option(name, value):
+    """Gives an option a value. KeyError: no such option; ValueError: not such a value; PermissionError: the
+    option can be given only when the program starts."""
+    error = _hummock.hummock_option_set(name.encode(), str(value).encode())
+    if error == errno.ENOENT:
+        raise KeyError(name)
+    if error == errno.EPERM:
+        raise PermissionError(f"{name} can be given only when the program starts")
+    if error != 0:
+        raise ValueError(f"{name} cannot be {value}")

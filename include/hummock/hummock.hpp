@@ -1,0 +1,305 @@
+/* Hummock for C++17 and later, header-only over hummock.h.
+ *
+ *   hummock::heap                a first-class heap that ends with its owner, and all its blocks with it
+ *   hummock::memory_resource     std::pmr over a heap, or over the threads' own heaps
+ *   hummock::allocator<T>        stateless, for containers: std::vector<int, hummock::allocator<int>>
+ *   hummock::heap_allocator<T>   for containers in one heap
+ *   hummock::unique_ptr<T>       and make_unique: objects in Hummock's memory, or in a heap
+ *
+ * Memory that is not to be had is std::bad_alloc, a size that overflows std::bad_array_new_length; what is
+ * noexcept returns null. Nothing here keeps state of its own but handles. What of the C functions holds of
+ * threads, cost and misuse, holds here. A program whose whole new and delete are to be Hummock's needs none
+ * of this: it links hummock, or is run with it preloaded. */
+#ifndef HUMMOCK_HUMMOCK_HPP
+#define HUMMOCK_HUMMOCK_HPP
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "hummock.h"
+
+namespace hummock {
+
+namespace detail {
+
+/* What hummock_malloc aligns every block to. */
+inline constexpr std::size_t natural_alignment = 16;
+
+/* `heap` null means the calling thread's own, as in hummock.h. */
+inline void* take(hummock_heap_t* heap, std::size_t bytes, std::size_t alignment) noexcept {
+  if (alignment <= natural_alignment) return hummock_heap_malloc(heap, bytes);
+  return hummock_heap_memalign(heap, alignment, bytes);
+}
+
+inline void* take_or_throw(hummock_heap_t* heap, std::size_t bytes, std::size_t alignment) {
+  void* block = take(heap, bytes, alignment);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+/* Room for `count` objects. */
+template <class T>
+T* take_array(hummock_heap_t* heap, std::size_t count) {
+  if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+  return static_cast<T*>(take_or_throw(heap, count * sizeof(T), alignof(T)));
+}
+
+}  // namespace detail
+
+/* ---- heap ------------------------------------------------------------------------------------- */
+
+/* Owns a hummock_heap_t: a set of blocks that can be freed one by one, and end together, without their
+ * destructors, when the heap does. Any thread may use it; it is moved, destroyed or assigned to only while
+ * nobody does. A heap that was moved from is empty, and has no memory to give. */
+class heap {
+ public:
+  /* Throws std::bad_alloc. */
+  heap() : handle_(hummock_heap_create()) {
+    if (handle_ == nullptr) throw std::bad_alloc();
+  }
+  /* Takes over one that hummock_heap_create made; null gives an empty one. */
+  explicit heap(hummock_heap_t* owned) noexcept : handle_(owned) {}
+  heap(heap&& other) noexcept : handle_(other.release()) {}
+  heap& operator=(heap&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  ~heap() { hummock_heap_destroy(handle_); }
+
+  /* At least `bytes`, aligned to `alignment` (a power of two). Cost: one lock. */
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = detail::natural_alignment) {
+    void* block = try_allocate(bytes, alignment);
+    if (block == nullptr) throw std::bad_alloc();
+    return block;
+  }
+  [[nodiscard]] void* try_allocate(std::size_t bytes,
+                                   std::size_t alignment = detail::natural_alignment) noexcept {
+    return handle_ == nullptr ? nullptr : detail::take(handle_, bytes, alignment);
+  }
+  /* Null does nothing; a block of another heap is misuse, and reported. */
+  void deallocate(void* block) noexcept { hummock_heap_free(handle_, block); }
+  /* realloc in this heap, for bytes alone: moves no objects. Null on failure, the block is then as it was. */
+  [[nodiscard]] void* try_resize(void* block, std::size_t bytes) noexcept {
+    return hummock_heap_realloc(handle_, block, bytes);
+  }
+
+  /* What the heap holds now; zeros for an empty one. */
+  hummock_heap_stats_t stats() const noexcept {
+    hummock_heap_stats_t now = {};
+    now.size = sizeof now;
+    if (handle_ != nullptr) hummock_heap_stats(handle_, &now);
+    return now;
+  }
+
+  /* The handle stays the heap's, or becomes the caller's. */
+  hummock_heap_t* get() const noexcept { return handle_; }
+  [[nodiscard]] hummock_heap_t* release() noexcept { return std::exchange(handle_, nullptr); }
+  /* Ends what it owns, and takes over `owned`. */
+  void reset(hummock_heap_t* owned = nullptr) noexcept {
+    hummock_heap_destroy(std::exchange(handle_, owned));
+  }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  friend void swap(heap& a, heap& b) noexcept { std::swap(a.handle_, b.handle_); }
+
+ private:
+  hummock_heap_t* handle_;
+};
+
+/* ---- memory_resource -------------------------------------------------------------------------- */
+
+/* For std::pmr containers. Two are equal, so may free each other's blocks, when they are of one heap. Does
+ * not own the heap, which must outlive what was allocated; ending the heap instead of the containers is
+ * the quickest end, if their elements need no destructor. */
+class memory_resource : public std::pmr::memory_resource {
+ public:
+  /* Over the threads' own heaps, as hummock_malloc. */
+  memory_resource() noexcept = default;
+  explicit memory_resource(heap& where) noexcept : heap_(where.get()) {}
+  explicit memory_resource(hummock_heap_t* where) noexcept : heap_(where) {}
+
+  hummock_heap_t* get() const noexcept { return heap_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return detail::take_or_throw(heap_, bytes, alignment);
+  }
+  void do_deallocate(void* block, std::size_t, std::size_t) override { hummock_heap_free(heap_, block); }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+#ifdef __cpp_rtti
+    const auto* same_kind = dynamic_cast<const memory_resource*>(&other);
+    return same_kind != nullptr && same_kind->heap_ == heap_;
+#else
+    return this == &other;  // nothing more can be known
+#endif
+  }
+
+  hummock_heap_t* heap_ = nullptr;
+};
+
+/* ---- allocators ------------------------------------------------------------------------------- */
+
+/* std::allocator's place, in Hummock's memory whatever the program's malloc is. All are equal. */
+template <class T>
+class allocator {
+ public:
+  using value_type = T;
+  using is_always_equal = std::true_type;
+  using propagate_on_container_move_assignment = std::true_type;
+
+  allocator() noexcept = default;
+  template <class U>
+  allocator(const allocator<U>&) noexcept {}
+
+  [[nodiscard]] T* allocate(std::size_t count) { return detail::take_array<T>(nullptr, count); }
+  void deallocate(T* block, std::size_t) noexcept { hummock_free(block); }
+#ifdef __cpp_lib_allocate_at_least
+  /* As many as the size class has room for. */
+  [[nodiscard]] std::allocation_result<T*, std::size_t> allocate_at_least(std::size_t count) {
+    T* block = allocate(count);
+    return {block, hummock_usable_size(block) / sizeof(T)};
+  }
+#endif
+  template <class U>
+  friend bool operator==(const allocator&, const allocator<U>&) noexcept {
+    return true;
+  }
+  template <class U>
+  friend bool operator!=(const allocator&, const allocator<U>&) noexcept {
+    return false;
+  }
+};
+
+/* For containers whose elements stand in one heap, which must outlive them. Two are equal when they are of
+ * one heap.
+ *
+ * Moving a container moves its blocks, so the allocator goes with them, as it does when two are swapped;
+ * a container that is copied to stays in its own heap; a new copy is made in the heap of the original. */
+template <class T>
+class heap_allocator {
+ public:
+  using value_type = T;
+  using is_always_equal = std::false_type;
+  using propagate_on_container_copy_assignment = std::false_type;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+
+  heap_allocator(heap& where) noexcept : heap_(where.get()) {}
+  explicit heap_allocator(hummock_heap_t* where) noexcept : heap_(where) {}
+  template <class U>
+  heap_allocator(const heap_allocator<U>& other) noexcept : heap_(other.get()) {}
+
+  [[nodiscard]] T* allocate(std::size_t count) { return detail::take_array<T>(heap_, count); }
+  void deallocate(T* block, std::size_t) noexcept { hummock_heap_free(heap_, block); }
+
+  hummock_heap_t* get() const noexcept { return heap_; }
+  template <class U>
+  friend bool operator==(const heap_allocator& a, const heap_allocator<U>& b) noexcept {
+    return a.get() == b.get();
+  }
+  template <class U>
+  friend bool operator!=(const heap_allocator& a, const heap_allocator<U>& b) noexcept {
+    return a.get() != b.get();
+  }
+
+ private:
+  hummock_heap_t* heap_;
+};
+
+/* ---- unique_ptr ------------------------------------------------------------------------------- */
+
+/* Ends an object and frees its block, in any heap. A pointer to a base may own an object of a derived
+ * type if the base's destructor is virtual. */
+template <class T>
+struct deleter {
+  deleter() noexcept = default;
+  template <class U, class = std::enable_if_t<std::is_convertible_v<U*, T*> &&
+                                              (std::has_virtual_destructor_v<T> ||
+                                               std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>)>>
+  deleter(const deleter<U>&) noexcept {}
+
+  void operator()(T* object) const noexcept {
+    void* block;  // begins with the whole object, of which T may be a later part
+    if constexpr (std::is_polymorphic_v<T>) {
+      block = const_cast<void*>(dynamic_cast<const volatile void*>(object));
+    } else {
+      block = const_cast<std::remove_cv_t<T>*>(object);
+    }
+    object->~T();
+    hummock_free(block);
+  }
+};
+
+/* An array: knows its length, to end its elements, the last first. */
+template <class T>
+struct deleter<T[]> {
+  std::size_t count = 0;
+
+  void operator()(T* first) const noexcept {
+    for (std::size_t i = count; i != 0; --i) first[i - 1].~T();
+    hummock_free(const_cast<std::remove_cv_t<T>*>(first));
+  }
+};
+
+template <class T>
+using unique_ptr = std::unique_ptr<T, deleter<T>>;
+
+namespace detail {
+
+template <class T, class... Arguments>
+unique_ptr<T> make(hummock_heap_t* heap, Arguments&&... arguments) {
+  void* block = take_or_throw(heap, sizeof(T), alignof(T));
+  struct Guard {
+    void* block;
+    ~Guard() { hummock_free(block); }
+  } guard{block};  // until the constructor has returned
+  T* object = ::new (block) T(std::forward<Arguments>(arguments)...);
+  guard.block = nullptr;
+  return unique_ptr<T>(object);
+}
+
+template <class Element>
+unique_ptr<Element[]> make_array(hummock_heap_t* heap, std::size_t count) {
+  struct Guard {
+    Element* first;
+    std::size_t made = 0;
+    ~Guard() {
+      if (first != nullptr) deleter<Element[]>{made}(first);
+    }
+  } guard{take_array<Element>(heap, count)};
+  for (; guard.made < count; ++guard.made) ::new (static_cast<void*>(guard.first + guard.made)) Element();
+  return unique_ptr<Element[]>(std::exchange(guard.first, nullptr), deleter<Element[]>{count});
+}
+
+template <class T>
+inline constexpr bool is_open_array = std::is_array_v<T>&& std::extent_v<T> == 0;
+
+}  // namespace detail
+
+/* make_unique<T>(arguments…), in the calling thread's heap; make_unique<T>(heap, arguments…), in that one;
+ * make_unique<T[]>(count) and make_unique<T[]>(heap, count): elements are value-initialised. The object must
+ * end before its heap does. What a constructor throws is passed on, and nothing stays behind. */
+template <class T, class... Arguments, class = std::enable_if_t<!std::is_array_v<T>>>
+[[nodiscard]] unique_ptr<T> make_unique(Arguments&&... arguments) {
+  return detail::make<T>(nullptr, std::forward<Arguments>(arguments)...);
+}
+template <class T, class... Arguments, class = std::enable_if_t<!std::is_array_v<T>>>
+[[nodiscard]] unique_ptr<T> make_unique(heap& where, Arguments&&... arguments) {
+  return detail::make<T>(where.get(), std::forward<Arguments>(arguments)...);
+}
+template <class T, class = std::enable_if_t<detail::is_open_array<T>>>
+[[nodiscard]] unique_ptr<T> make_unique(std::size_t count) {
+  return detail::make_array<std::remove_extent_t<T>>(nullptr, count);
+}
+template <class T, class = std::enable_if_t<detail::is_open_array<T>>>
+[[nodiscard]] unique_ptr<T> make_unique(heap& where, std::size_t count) {
+  return detail::make_array<std::remove_extent_t<T>>(where.get(), count);
+}
+
+}  // namespace hummock
+
+#endif /* HUMMOCK_HUMMOCK_HPP */

@@ -1,0 +1,113 @@
+// A program's own handler of bad pointers: called in time, with nothing changed and no lock held.
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <hummock/hummock.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "support/figures.h"
+
+namespace {
+
+// The options are read at the first call that may allocate.
+bool checked() {
+  hummock_free(hummock_malloc(1));
+  return support::checked();
+}
+
+jmp_buf way_out;
+std::string said;
+int static_data[64];
+
+void leave(const char* message) {
+  said = message;
+  longjmp(way_out, 1);
+}
+
+// What the handler was told while `call` ran; "" when it was not called.
+template <class Call>
+std::string message_of(Call call) {
+  said.clear();
+  if (setjmp(way_out) == 0) call();
+  return said;
+}
+
+bool contains(const std::string& text, const char* words) {
+  return text.find(words) != std::string::npos;
+}
+
+char* block_of_another_thread(size_t size) {
+  char* block = nullptr;
+  std::thread([&] { block = static_cast<char*>(hummock_malloc(size)); }).join();
+  return block;
+}
+
+int signal_of_child(void (*handler)(const char*)) {
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDERR_FILENO);
+    hummock_on_bad_pointer(handler);
+    hummock_free(static_data);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+}  // namespace
+
+TEST_CASE("checked mode keeps its own reports") {
+  if (!checked()) return;
+  CHECK(hummock_on_bad_pointer(leave) == EPERM);
+  CHECK(hummock_on_bad_pointer(nullptr) == 0);
+}
+
+TEST_CASE("the handler hears of pointers that are no blocks") {
+  if (checked()) return;
+  REQUIRE(hummock_on_bad_pointer(leave) == 0);
+  CHECK(contains(message_of([] { hummock_free(static_data); }), "free("));
+  CHECK(contains(message_of([] { hummock_realloc(static_data, 10); }), "realloc("));
+  CHECK(message_of([] { hummock_usable_size(static_data); }) != "");
+
+  char* large = static_cast<char*>(hummock_malloc(300000));
+  CHECK(contains(message_of([&] { hummock_free(large + 64); }), "points 64 bytes into a block"));
+  hummock_free(large);
+
+  char* small = static_cast<char*>(hummock_malloc(100));
+  CHECK(contains(message_of([&] { hummock_usable_size(small + 8); }), "points 8 bytes into a block"));
+  CHECK(contains(message_of([&] { hummock_realloc(small + 8, 500); }), "points 8 bytes into a block"));
+  CHECK(hummock_usable_size(small) >= 100);
+  hummock_free(small);
+
+  char* theirs = block_of_another_thread(100);
+  CHECK(contains(message_of([&] { hummock_free(theirs + 8); }), "points 8 bytes into a block"));
+  hummock_free(theirs);
+  hummock_on_bad_pointer(nullptr);
+}
+
+TEST_CASE("no lock is held when the handler leaves") {
+  if (checked()) return;
+  REQUIRE(hummock_on_bad_pointer(leave) == 0);
+  hummock_heap_t* heap = hummock_heap_create();
+  for (size_t size : {100, 300000}) {
+    char* block = static_cast<char*>(hummock_heap_malloc(heap, size));
+    CHECK(message_of([&] { hummock_heap_free(heap, block + 8); }) != "");
+    CHECK(message_of([&] { hummock_free(block + 8); }) != "");
+    CHECK(support::figures(heap).live_blocks == 1);
+    hummock_heap_free(heap, block);
+    CHECK(support::figures(heap).live_blocks == 0);
+  }
+  hummock_heap_destroy(heap);
+  hummock_on_bad_pointer(nullptr);
+}
+
+TEST_CASE("the process aborts when the handler returns, and without one" * doctest::skip(checked())) {
+  CHECK(signal_of_child([](const char*) {}) == SIGABRT);
+  CHECK(signal_of_child(nullptr) == SIGABRT);
+}

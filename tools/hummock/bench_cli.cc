@@ -1,0 +1,101 @@
+// The options of hummock bench.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "bench.h"
+#include "bench_compare.h"
+#include "bench_marked.h"
+#include "bench_waste.h"
+
+namespace hummock::tool {
+namespace {
+
+void add_choice(CLI::App* bench, BenchOptions& options) {
+  bench->add_option("workload", options.workloads, "workloads or groups of them; none: all");
+  auto* quick = bench->add_flag("--quick", options.quick, "at most 2 minutes");
+  bench->add_flag("--full", options.full, "everything, however long it takes")->excludes(quick);
+  bench
+      ->add_option("--against", options.against,
+                   "peers: names, apt, newest, or NAME=LIBRARY; none: all found")
+      ->delimiter(',');
+  bench->add_flag("--newest", options.newest, "also the newest peers, built from crates.io (needs cargo)");
+  bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false));
+  bench->add_option("--baseline", options.baseline, "the allocator that ratios are taken to")
+      ->capture_default_str();
+}
+
+void add_method(CLI::App* bench, BenchOptions& options) {
+  bench->add_option("--repeat", options.repeat, "runs of each cell")->check(CLI::Range(1, 1000));
+  bench->add_option("--seconds", options.seconds, "length of one run")->check(CLI::PositiveNumber);
+  bench->add_option("--timeout", options.timeout, "seconds after which a run is ended and counts as an error")
+      ->check(CLI::PositiveNumber);
+  bench
+      ->add_option("--memory", options.memory,
+                   "resident bytes above which a run is ended and counts as an error")
+      ->transform(CLI::AsSizeValue(false));
+  bench->add_option("--budget", options.budget, "minutes for all of it, in place of the mode's")
+      ->check(CLI::PositiveNumber);
+  bench->add_option("--seed", options.seed, "of the workloads and of the order of runs")
+      ->capture_default_str();
+  bench->add_option("--worker", options.worker, "the program that runs one workload: hummock-bench-work");
+  bench->add_option("--lib", options.library, "Hummock's library");
+  bench->add_option("--peers", options.peers, "the folder where --newest builds; else build/peers");
+}
+
+void add_output(CLI::App* bench, BenchOptions& options) {
+  bench->add_option("--json", options.json, "write all results to this file");
+  bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file");
+  bench->add_option("--html", options.html, "write a report to look at to this file");
+  bench->add_flag("--list", options.list, "name the workloads and the allocators that are there");
+}
+
+}  // namespace
+
+BenchCommand::BenchCommand(CLI::App& app) {
+  bench_ = app.add_subcommand("bench", "measure Hummock and other allocators on this machine");
+  add_choice(bench_, options_);
+  add_method(bench_, options_);
+  add_output(bench_, options_);
+  compare_ = bench_->add_subcommand("compare", "what changed between two results");
+  compare_->add_option("old", compare_options_.before, "an earlier result (JSON)")->required();
+  compare_->add_option("new", compare_options_.after, "a later one")->required();
+  compare_
+      ->add_option("--gate", compare_options_.gate,
+                   "exit status 1 when Hummock got worse by more than this percent")
+      ->check(CLI::PositiveNumber);
+  table_ = bench_->add_subcommand("table", "a stored result as a Markdown table");
+  table_->add_option("result", table_options_.result, "a result (JSON)")->required();
+  table_->add_option("--by", table_options_.by, "what a line stands for: group or workload")
+      ->check(CLI::IsMember({"group", "workload"}))
+      ->capture_default_str();
+  auto* into =
+      table_->add_option("--into", table_options_.into, "put it between the marker lines of this document");
+  table_->add_option("--check", table_options_.check, "exit status 1 when this document has another")
+      ->excludes(into);
+  usable_ = bench_->add_subcommand("usable", "")->group("");  // for measure_waste
+}
+
+bool BenchCommand::chosen() const {
+  return bench_->parsed();
+}
+
+int BenchCommand::run(int count, char** arguments) {
+  try {
+    if (usable_->parsed()) return print_usable();
+    if (compare_->parsed()) return compare_results(compare_options_);
+    if (table_->parsed()) return make_table(table_options_);
+    options_.command.assign(arguments, arguments + count);
+    return bench(options_);
+  } catch (const std::exception& error) {
+    fprintf(stderr, "hummock bench: %s\n", error.what());
+    return 2;
+  }
+}
+
+}  // namespace hummock::tool

@@ -1,0 +1,35 @@
+// A child process with its output caught, a time limit, and what else the machine did meanwhile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hummock::tool {
+
+struct Outcome {
+  int status = 0;          // as a shell gives it: 128 + signal when it was killed
+  bool timed_out = false;  // and was killed, with all that it had started
+  bool too_large = false;  // the same, for want of memory
+  std::string out, err;
+  double seconds = 0;        // from start to end
+  double cpu_seconds = 0;    // its own and its ended children's
+  double other_seconds = 0;  // processor time that others took in the meantime; negative: unknown
+  double steal_seconds = 0;  // processor time that the hypervisor gave to others
+};
+
+// `environment` holds NAME=VALUE, or NAME to remove it. A process that has more than `memory` bytes resident
+// is ended; 0: most of what is available when it begins.
+Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                double timeout, double memory = 0);
+
+// Its output goes where ours goes. Its exit status, or 128 + signal.
+int run_openly(const std::vector<std::string>& arguments);
+
+// Its first line of output, or an empty text.
+std::string output_of(const std::vector<std::string>& arguments);
+
+// Set by SIGINT or SIGTERM once catch_interrupt was called: the run under way is ended, and no other begins.
+bool interrupted();
+void catch_interrupt();
+
+}  // namespace hummock::tool

@@ -1,0 +1,25 @@
+// Runs a plan: in rounds over all cells, in each cell every allocator once, in an order drawn anew.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench_document.h"
+#include "bench_peers.h"
+#include "bench_plan.h"
+
+namespace hummock::tool {
+
+struct ScheduleOptions {
+  std::string worker;
+  std::uint64_t seed = 1;
+  double timeout = 0;  // of a run; 0: by its length
+  double memory = 0;   // resident bytes of a run; 0: most of what is available
+  BenchMode mode = BenchMode::kDefault;
+};
+
+// The results, one for each cell and allocator, without ratios. Cells for which the time did not last move
+// from plan.cells to plan.skipped.
+Json measure(Plan& plan, const std::vector<Allocator>& allocators, const ScheduleOptions& options);
+
+}  // namespace hummock::tool

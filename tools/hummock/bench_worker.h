@@ -1,0 +1,54 @@
+// hummock-bench-work, which runs one workload in a process of its own: what it offers, and one run of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench.h"
+#include "bench_document.h"
+#include "bench_peers.h"
+
+namespace hummock::tool {
+
+// The cells of one mode, all threads × all sizes, and how each is run.
+struct CellSet {
+  bool present = false;
+  std::vector<unsigned> threads;
+  std::vector<std::uint64_t> sizes;  // {0}: the workload has none
+  double seconds = 0;                // of one run, about; 0: what the mode says
+  std::uint64_t operations = 0;      // fixed work, whatever time it takes; 0: as much as fits the seconds
+  double settle = -1;                // seconds until settled memory is read; negative: the worker's own
+};
+
+struct Workload {
+  std::string name, group, title, description, unit;
+  CellSet whole;    // all that is useful
+  CellSet sets[3];  // by BenchMode
+};
+
+// One point that is measured on every allocator.
+struct Cell {
+  const Workload* workload = nullptr;
+  unsigned threads = 1;
+  std::uint64_t size = 0;
+  double seconds = 1;
+  std::uint64_t operations = 0;
+  double settle = -1;
+};
+
+struct OneRun {
+  std::uint64_t seed = 1;
+  double timeout = 60;
+  double memory = 0;   // 0: most of what is available
+  bool first = false;  // in a cell: with resident memory over time, and at the end
+};
+
+std::string find_worker(const BenchOptions& options);
+std::vector<Workload> list_workloads(const std::string& worker);
+
+// What the worker reports, with "disturbed" and what the run took in all; {"error": …} when it did not come
+// to an end.
+Json run_once(const std::string& worker, const Cell& cell, const Allocator& allocator, const OneRun& options);
+
+}  // namespace hummock::tool
