@@ -147,6 +147,7 @@ void start_log() {
   if (values.log == options::Log::none) return;
   started = now_ns();
   logged_process = process_id();
+  folder = 0;
   begin_file(0);
 }
 

@@ -13,6 +13,7 @@ namespace hummock::pages {
 size_t pinned_bytes;
 size_t advised_bytes;
 size_t huge_refusals;
+BackOffs back_offs;
 os::Lock reserve_lock;
 Reserve reserve;
 char* giants[kMostGiants];
@@ -26,8 +27,6 @@ using options::values;
 
 // A heap of this size pays for the memory that huge pages waste at its edges.
 constexpr size_t kLargeHeap = size_t{256} << 20;
-
-BackOff set_aside_2m, set_aside_1g, transparent;
 
 void add(size_t& figure, size_t bytes) {
   __atomic_fetch_add(&figure, bytes, __ATOMIC_RELAXED);
@@ -108,7 +107,8 @@ bool set_reserve(char* base, size_t size, Backing backing) {
 // A page of 1 GiB has room for 32 regions.
 void reserve_giant() {
   if (giant_count == kMostGiants) return;
-  char* base = try_set_aside(os::kGiantPage, os::kGiantPage, set_aside_1g, "Alloc LP failed -> LP 2M");
+  char* base =
+      try_set_aside(os::kGiantPage, os::kGiantPage, back_offs.set_aside_1g, "Alloc LP failed -> LP 2M");
   if (base == nullptr) return;
   if (set_reserve(base, os::kGiantPage, Backing::pinned)) {
     os::LockGuard guard(reserve_lock);
@@ -152,16 +152,17 @@ NewRegion map_ordinary(size_t size, bool first) {
   // Where the system makes everything huge, a small program is not to pay for it.
   if (mode == HugePages::off || (mode == HugePages::automatic && first)) os::advise_huge(base, size, false);
   const uint64_t now = os::now_ms();
-  if (mode == HugePages::off || !transparent.may(now) || (mode == HugePages::automatic && !heap_is_large())) {
+  if (mode == HugePages::off || !back_offs.transparent.may(now) ||
+      (mode == HugePages::automatic && !heap_is_large())) {
     event.log("Alloc SP", base, size, change, "a region");
     return {base, Backing::small};
   }
   if (const char* why = ask_transparent(base, size)) {
-    transparent.refused(now);
+    back_offs.transparent.refused(now);
     event.log("Alloc THP failed -> SP", base, size, change, why);
     return {base, Backing::small};
   }
-  transparent.served();
+  back_offs.transparent.served();
   event.log("Alloc THP", base, size, change, "a region");
   if (mode == HugePages::automatic) advise_full_pages();
   return {base, mode == HugePages::automatic ? Backing::loose : Backing::whole};
@@ -234,7 +235,7 @@ NewRegion map_region(size_t size, bool first) {
   }
   if (mode == HugePages::require) return map_required(size);
   if (wants_set_aside() && size == kRegionSize) {
-    char* base = try_set_aside(size, os::kHugePage, set_aside_2m, "Alloc LP failed -> THP");
+    char* base = try_set_aside(size, os::kHugePage, back_offs.set_aside_2m, "Alloc LP failed -> THP");
     if (base != nullptr) return {base, Backing::pinned};
   }
   return map_ordinary(size, first);
@@ -243,9 +244,10 @@ NewRegion map_region(size_t size, bool first) {
 bool advise_block(char* start, size_t bytes) {
   const HugePages mode = values.huge_pages;
   // What a program takes so much of at once, it may mean to use little of: not without being told.
-  if (mode == HugePages::off || mode == HugePages::automatic || !transparent.may(os::now_ms())) return false;
+  if (mode == HugePages::off || mode == HugePages::automatic || !back_offs.transparent.may(os::now_ms()))
+    return false;
   const char* why = ask_transparent(start, bytes);
-  if (why != nullptr) transparent.refused(os::now_ms());
+  if (why != nullptr) back_offs.transparent.refused(os::now_ms());
   return why == nullptr;
 }
 

@@ -41,6 +41,12 @@ class BackOff {
   uint64_t until_ = 0, wait_ = 0;  // ms; atomic, relaxed: hints
 };
 
+// Of the three ways to large pages.
+struct BackOffs {
+  BackOff set_aside_2m, set_aside_1g, transparent;
+};
+extern BackOffs back_offs;
+
 struct NewRegion {
   char* base;  // null: the system has no room
   Backing backing;
