@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "killed") == 0) {
     pthread_t crew[4];
     for (int i = 0; i < 4; ++i) pthread_create(&crew[i], NULL, for_ever, NULL);
-    usleep(300000);
+    for (int i = 0; i < 4; ++i) work();
     kill(getpid(), SIGKILL);
   }
   work();
