@@ -164,7 +164,9 @@ void log_after_fork() {
 }
 
 void log_note(const char* name, const Line& text) {
-  const int fd = is_logging() ? open_log() : -1;
+  // A child that has nothing to log has no file to say so.
+  if (!is_logging() || __atomic_load_n(&forked, __ATOMIC_RELAXED)) return;
+  const int fd = open_log();
   if (fd < 0) return;
   Line line("");
   base::write_line(fd, line.text(name).text(": ").text(text.data(), text.size()));

@@ -25,7 +25,7 @@ inline bool is_logging() {
   return __atomic_load_n(&log_on, __ATOMIC_RELAXED);
 }
 
-// A line beside the events: "name: text".
+// A line beside the events: "name: text". Not in a child that has logged no event.
 void log_note(const char* name, const base::Line& text);
 
 // Bytes of address space that the log has seen come and not go.

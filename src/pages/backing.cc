@@ -36,12 +36,6 @@ bool wants_set_aside() {
   return values.huge_pages >= HugePages::pool_2m;
 }
 
-// May so much more stand on huge pages?
-bool under_cap(size_t bytes) {
-  const size_t most = values.huge_max;
-  return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
-}
-
 // Text for the log and for messages.
 class Reason {
  public:
@@ -96,25 +90,26 @@ NewRegion take_from_reserve() {
   return {base, reserve.backing};
 }
 
-// False when there is a reserve already: another thread was quicker.
-bool set_reserve(char* base, size_t size, Backing backing) {
+// False when there is a reserve already: another thread was quicker. `giant`: of pages of 1 GiB.
+bool set_reserve(char* base, size_t size, Backing backing, bool giant = false) {
   os::LockGuard guard(reserve_lock);
   if (reserve.left != 0) return false;
   reserve = {base, size, backing};
+  for (size_t at = 0; giant && at < size; at += os::kGiantPage) giants[giant_count++] = base + at;
   return true;
+}
+
+bool has_room_for_giants(size_t count) {
+  os::LockGuard guard(reserve_lock);
+  return giant_count + count <= kMostGiants;
 }
 
 // A page of 1 GiB has room for 32 regions.
 void reserve_giant() {
-  if (giant_count == kMostGiants) return;
+  if (!has_room_for_giants(1)) return;
   char* base =
       try_set_aside(os::kGiantPage, os::kGiantPage, back_offs.set_aside_1g, "Alloc LP failed -> LP 2M");
-  if (base == nullptr) return;
-  if (set_reserve(base, os::kGiantPage, Backing::pinned)) {
-    os::LockGuard guard(reserve_lock);
-    giants[giant_count++] = base;
-    return;
-  }
+  if (base == nullptr || set_reserve(base, os::kGiantPage, Backing::pinned, true)) return;
   os::unmap(base, os::kGiantPage);
   add(pinned_bytes, -os::kGiantPage);
 }
@@ -122,7 +117,7 @@ void reserve_giant() {
 bool heap_is_large() {
   const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) * kSlotSize;
   // Of a heap that is mostly untouched, huge pages would make real what is not.
-  return used >= kLargeHeap && os::private_bytes() >= used - used / 4;
+  return used >= kLargeHeap && os::private_bytes() >= relaxed(huge_bytes) + used - used / 4;
 }
 
 // Null: huge pages were asked for where the range is touched from now on; else why not.
@@ -189,6 +184,14 @@ NewRegion map_required(size_t size) {
 
 // ---- huge_reserve -------------------------------------------------------------------------------
 
+// All of it on pages of 1 GiB, or none.
+bool reserve_giants(size_t wish) {
+  const size_t size = base::align_up(wish, os::kGiantPage);
+  if (!has_room_for_giants(size / os::kGiantPage)) return false;
+  char* base = try_set_aside(size, os::kGiantPage, back_offs.set_aside_1g, "Alloc LP failed -> LP 2M");
+  return base != nullptr && set_reserve(base, size, Backing::pinned, true);
+}
+
 // Half as much each time it is refused.
 char* reserve_set_aside(size_t* size, int* error) {
   os::Event event;
@@ -222,6 +225,11 @@ char* reserve_transparent(size_t* size) {
 }
 
 }  // namespace
+
+bool under_cap(size_t bytes) {
+  const size_t most = values.huge_max;
+  return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
+}
 
 NewRegion map_region(size_t size, bool first) {
   const HugePages mode = values.huge_pages;
@@ -263,6 +271,7 @@ void take_reserve() {
   const size_t most = base::align_down(values.huge_max, kRegionSize);
   if (values.huge_max != 0 && wish > most) wish = most;
   if (mode == HugePages::off || wish == 0) return;
+  if (mode == HugePages::pool_1g && reserve_giants(wish)) return;
   size_t size = wish;
   int error = ENOMEM;
   char* base = wants_set_aside() ? reserve_set_aside(&size, &error) : nullptr;

@@ -63,6 +63,9 @@ void forget_block(size_t bytes);
 // Takes what huge_reserve says. Call once, when the options are read.
 void take_reserve();
 
+// May so much more stand on huge pages (huge_max)?
+bool under_cap(size_t bytes);
+
 // Bytes on pages set aside, and bytes for which transparent ones were asked; atomic, relaxed.
 extern size_t pinned_bytes;
 extern size_t advised_bytes;

@@ -258,6 +258,9 @@ if __name__ == "__main__":
     if PART != "transparent" and not huge_pool.can_change():
         print("skipped: only root may change the pool of huge pages")
         sys.exit(77)
+    if PART == "set_aside" and huge_pool.read("nr_hugepages") != 0:
+        print("skipped: pages are set aside here for somebody")
+        sys.exit(77)
     if PART == "random":
         random_reads()
     else:
