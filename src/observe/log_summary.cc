@@ -23,13 +23,13 @@ void note_count(const char* name, size_t count) {
 }  // namespace
 
 void log_active(bool active) {
-  if (!os::log_on) return;
+  if (!os::is_logging()) return;
   os::log_note("active", Line("") << (active ? "yes, the process's malloc is Hummock's"
                                              : "no, the process's malloc is not Hummock's"));
 }
 
 void log_summary() {
-  if (!os::log_on) return;
+  if (!os::is_logging()) return;
   hummock_stats_t stats = {};
   stats.size = sizeof stats;
   collect(&stats);

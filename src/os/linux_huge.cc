@@ -102,9 +102,14 @@ size_t private_bytes() {
 size_t available_bytes() {
   const uint64_t kib = number_in_file("/proc/meminfo", "MemAvailable");
   size_t least = kib == kNoNumber ? 0 : kib << 10;
-  const uint64_t limit = number_in_file("/sys/fs/cgroup/memory.max", "");
-  const uint64_t now = number_in_file("/sys/fs/cgroup/memory.current", "");
-  if (limit != kNoNumber && now != kNoNumber) {
+  // Where a group is all that a container sees: version 2, version 1.
+  constexpr const char* kLimits[][2] = {
+      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+  for (const auto& [most, current] : kLimits) {
+    const uint64_t limit = number_in_file(most, "");
+    const uint64_t now = number_in_file(current, "");
+    if (limit == kNoNumber || now == kNoNumber) continue;
     const size_t left = limit > now ? limit - now : 0;
     if (left < least) least = left;
   }

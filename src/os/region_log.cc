@@ -19,7 +19,8 @@ using options::values;
 
 constexpr size_t kPathRoom = 4096;
 
-// All are written at start, and by `open_again` under the lock.
+// All are written at start; later under the lock, and then `file` and `identity` are atomic, relaxed: who has
+// the old ones sees that they are not the log.
 Lock lock;
 char path[kPathRoom];  // absolute: the program may change its folder
 size_t folder;         // bytes of `path` before the name, once known; 0: the name is itself absolute
@@ -74,13 +75,14 @@ void write_head(unsigned parent) {
 
 bool open_file() {
   int error = 0;
-  file = open_append(path, &error);
-  if (file < 0) {
+  const int opened = open_append(path, &error);
+  if (opened < 0) {
     base::say(Line() << "the log " << path << " cannot be opened (" << error_name(error)
                      << "): no region log");
     return false;
   }
-  identity = file_identity(file);
+  __atomic_store_n(&identity, file_identity(opened), __ATOMIC_RELAXED);
+  __atomic_store_n(&file, opened, __ATOMIC_RELAXED);
   return true;
 }
 
@@ -101,16 +103,21 @@ void begin_file(unsigned parent) {
   char name[options::kTextRoom + 64];
   const char* pattern = values.log_file;
   expand(pattern != nullptr ? pattern : "malloc_%p.log", name, sizeof name);
-  log_on = make_path(name);
-  if (!log_on) base::say(Line() << "the path of the log " << name << " is too long: no region log");
-  log_on = log_on && open_file();
-  if (log_on) write_head(parent);
+  bool on = make_path(name);
+  if (!on) base::say(Line() << "the path of the log " << name << " is too long: no region log");
+  on = on && open_file();
+  __atomic_store_n(&log_on, on, __ATOMIC_RELAXED);
+  if (on) write_head(parent);
 }
 
 unsigned logged_process;  // whose file it is
 
-// The file, opened again when the program closed it. False: there is none any more.
-bool ready() {
+bool is_mine(int fd) {
+  return file_identity(fd) == __atomic_load_n(&identity, __ATOMIC_RELAXED);
+}
+
+// The file, opened again when the program closed it; -1: there is none any more.
+int open_log() {
   if (__atomic_load_n(&forked, __ATOMIC_RELAXED)) {
     LockGuard guard(lock);
     if (forked) {
@@ -120,11 +127,11 @@ bool ready() {
       __atomic_store_n(&forked, false, __ATOMIC_RELAXED);
     }
   }
-  if (!log_on) return false;
-  if (file_identity(file) == identity) return true;
+  const int fd = __atomic_load_n(&file, __ATOMIC_RELAXED);
+  if (!is_logging() || is_mine(fd)) return is_logging() ? fd : -1;
   LockGuard guard(lock);
-  if (file_identity(file) != identity) log_on = open_file();
-  return log_on;
+  if (!is_mine(file) && !open_file()) __atomic_store_n(&log_on, false, __ATOMIC_RELAXED);
+  return is_logging() ? file : -1;
 }
 
 // "   0.015s:" is column 11, "   0.18ms" column 21.
@@ -147,19 +154,22 @@ void start_log() {
   if (values.log == options::Log::none) return;
   started = now_ns();
   logged_process = process_id();
+  folder = 0;
   begin_file(0);
 }
 
 void log_after_fork() {
   lock.unlock_in_child();
-  if (log_on) __atomic_store_n(&forked, true, __ATOMIC_RELAXED);
+  if (is_logging()) __atomic_store_n(&forked, true, __ATOMIC_RELAXED);
 }
 
 void log_note(const char* name, const Line& text) {
-  if (!log_on || !ready()) return;
+  // A child that has nothing to log has no file to say so.
+  if (!is_logging() || __atomic_load_n(&forked, __ATOMIC_RELAXED)) return;
+  const int fd = open_log();
+  if (fd < 0) return;
   Line line("");
-  line.text(name).text(": ").text(text.data(), text.size());
-  base::write_line(file, line);
+  base::write_line(fd, line.text(name).text(": ").text(text.data(), text.size()));
 }
 
 size_t logged_total() {
@@ -173,13 +183,14 @@ uint64_t Event::begin() {
 void Event::write(const char* what, const void* address, size_t size, ptrdiff_t change, const char* reason) {
   const uint64_t now = now_ns();
   const size_t sum = __atomic_add_fetch(&total, static_cast<size_t>(change), __ATOMIC_RELAXED);
-  if (!ready()) return;
+  const int fd = open_log();
+  if (fd < 0) return;
   Line line("");
   put_time(line, start_ - started, now - start_);
   line.right(size >> 10, 33).text("k at:").pointer(address).text(" ").text(what);
   line.text(" (").right(sum >> 20, line.size() + 6).text("M)");
   if (reason != nullptr) line.text(" ").text(reason);
-  base::write_line(file, line);
+  base::write_line(fd, line);
 }
 
 }  // namespace hummock::os

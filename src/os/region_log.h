@@ -19,10 +19,13 @@ void start_log();
 // In the child of a fork: its first event opens a file of its own.
 void log_after_fork();
 
-// True when events are logged. Atomic, relaxed: set before a second thread exists.
+// True when events are logged; atomic, relaxed: what the log needs is set before a second thread exists.
 extern bool log_on;
+inline bool is_logging() {
+  return __atomic_load_n(&log_on, __ATOMIC_RELAXED);
+}
 
-// A line beside the events: "name: text".
+// A line beside the events: "name: text". Not in a child that has logged no event.
 void log_note(const char* name, const base::Line& text);
 
 // Bytes of address space that the log has seen come and not go.
@@ -31,7 +34,7 @@ size_t logged_total();
 // One call of the system. Made just before it; `log` after it writes the line.
 class Event {
  public:
-  Event() : start_(log_on ? begin() : 0) {}
+  Event() : start_(is_logging() ? begin() : 0) {}
 
   // `what` is "Alloc SP" and so on; `change` is what comes to (or goes from) the mapped total. `reason`, if
   // not null, says why or what more.

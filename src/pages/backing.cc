@@ -13,6 +13,7 @@ namespace hummock::pages {
 size_t pinned_bytes;
 size_t advised_bytes;
 size_t huge_refusals;
+BackOffs back_offs;
 os::Lock reserve_lock;
 Reserve reserve;
 char* giants[kMostGiants];
@@ -27,8 +28,6 @@ using options::values;
 // A heap of this size pays for the memory that huge pages waste at its edges.
 constexpr size_t kLargeHeap = size_t{256} << 20;
 
-BackOff set_aside_2m, set_aside_1g, transparent;
-
 void add(size_t& figure, size_t bytes) {
   __atomic_fetch_add(&figure, bytes, __ATOMIC_RELAXED);
 }
@@ -36,12 +35,6 @@ void add(size_t& figure, size_t bytes) {
 bool wants_set_aside() {
   const HugePages mode = values.huge_pages;
   return mode >= HugePages::pool_2m || (mode == HugePages::automatic && os::large_pages_granted());
-}
-
-// May so much more stand on huge pages?
-bool under_cap(size_t bytes) {
-  const size_t most = values.huge_max;
-  return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
 }
 
 // Text for the log and for messages.
@@ -98,24 +91,26 @@ NewRegion take_from_reserve() {
   return {base, reserve.backing};
 }
 
-// False when there is a reserve already: another thread was quicker.
-bool set_reserve(char* base, size_t size, Backing backing) {
+// False when there is a reserve already: another thread was quicker. `giant`: of pages of 1 GiB.
+bool set_reserve(char* base, size_t size, Backing backing, bool giant = false) {
   os::LockGuard guard(reserve_lock);
   if (reserve.left != 0) return false;
   reserve = {base, size, backing};
+  for (size_t at = 0; giant && at < size; at += os::kGiantPage) giants[giant_count++] = base + at;
   return true;
+}
+
+bool has_room_for_giants(size_t count) {
+  os::LockGuard guard(reserve_lock);
+  return giant_count + count <= kMostGiants;
 }
 
 // A page of 1 GiB has room for 32 regions.
 void reserve_giant() {
-  if (giant_count == kMostGiants) return;
-  char* base = try_set_aside(os::kGiantPage, os::kGiantPage, set_aside_1g, "Alloc LP failed -> LP 2M");
-  if (base == nullptr) return;
-  if (set_reserve(base, os::kGiantPage, Backing::pinned)) {
-    os::LockGuard guard(reserve_lock);
-    giants[giant_count++] = base;
-    return;
-  }
+  if (!has_room_for_giants(1)) return;
+  char* base =
+      try_set_aside(os::kGiantPage, os::kGiantPage, back_offs.set_aside_1g, "Alloc LP failed -> LP 2M");
+  if (base == nullptr || set_reserve(base, os::kGiantPage, Backing::pinned, true)) return;
   os::unmap(base, os::kGiantPage);
   add(pinned_bytes, -os::kGiantPage);
 }
@@ -123,7 +118,7 @@ void reserve_giant() {
 bool heap_is_large() {
   const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) * kSlotSize;
   // Of a heap that is mostly untouched, huge pages would make real what is not.
-  return used >= kLargeHeap && os::private_bytes() >= used - used / 4;
+  return used >= kLargeHeap && os::private_bytes() >= relaxed(huge_bytes) + used - used / 4;
 }
 
 // Null: huge pages were asked for where the range is touched from now on; else why not.
@@ -153,17 +148,17 @@ NewRegion map_ordinary(size_t size, bool first) {
   // Where the system makes everything huge, a small program is not to pay for it.
   if (mode == HugePages::off || (mode == HugePages::automatic && first)) os::advise_huge(base, size, false);
   const uint64_t now = os::now_ms();
-  if (!os::kHasTransparent || mode == HugePages::off || !transparent.may(now) ||
+  if (!os::kHasTransparent || mode == HugePages::off || !back_offs.transparent.may(now) ||
       (mode == HugePages::automatic && !heap_is_large())) {
     event.log("Alloc SP", base, size, change, "a region");
     return {base, Backing::small};
   }
   if (const char* why = ask_transparent(base, size)) {
-    transparent.refused(now);
+    back_offs.transparent.refused(now);
     event.log("Alloc THP failed -> SP", base, size, change, why);
     return {base, Backing::small};
   }
-  transparent.served();
+  back_offs.transparent.served();
   event.log("Alloc THP", base, size, change, "a region");
   if (mode == HugePages::automatic) advise_full_pages();
   return {base, mode == HugePages::automatic ? Backing::loose : Backing::whole};
@@ -189,6 +184,14 @@ NewRegion map_required(size_t size) {
 }
 
 // ---- huge_reserve -------------------------------------------------------------------------------
+
+// All of it on pages of 1 GiB, or none.
+bool reserve_giants(size_t wish) {
+  const size_t size = base::align_up(wish, os::kGiantPage);
+  if (!has_room_for_giants(size / os::kGiantPage)) return false;
+  char* base = try_set_aside(size, os::kGiantPage, back_offs.set_aside_1g, "Alloc LP failed -> LP 2M");
+  return base != nullptr && set_reserve(base, size, Backing::pinned, true);
+}
 
 // Half as much each time it is refused.
 char* reserve_set_aside(size_t* size, int* error) {
@@ -224,6 +227,11 @@ char* reserve_transparent(size_t* size) {
 
 }  // namespace
 
+bool under_cap(size_t bytes) {
+  const size_t most = values.huge_max;
+  return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
+}
+
 NewRegion map_region(size_t size, bool first) {
   const HugePages mode = values.huge_pages;
   if (size == kRegionSize) {
@@ -236,7 +244,7 @@ NewRegion map_region(size_t size, bool first) {
   }
   if (mode == HugePages::require) return map_required(size);
   if (wants_set_aside() && size == kRegionSize) {
-    char* base = try_set_aside(size, os::kHugePage, set_aside_2m,
+    char* base = try_set_aside(size, os::kHugePage, back_offs.set_aside_2m,
                                os::kHasTransparent ? "Alloc LP failed -> THP" : "Alloc LP failed -> SP");
     if (base != nullptr) return {base, Backing::pinned};
   }
@@ -246,9 +254,10 @@ NewRegion map_region(size_t size, bool first) {
 bool advise_block(char* start, size_t bytes) {
   const HugePages mode = values.huge_pages;
   // What a program takes so much of at once, it may mean to use little of: not without being told.
-  if (mode == HugePages::off || mode == HugePages::automatic || !transparent.may(os::now_ms())) return false;
+  if (mode == HugePages::off || mode == HugePages::automatic || !back_offs.transparent.may(os::now_ms()))
+    return false;
   const char* why = ask_transparent(start, bytes);
-  if (why != nullptr) transparent.refused(os::now_ms());
+  if (why != nullptr) back_offs.transparent.refused(os::now_ms());
   return why == nullptr;
 }
 
@@ -264,6 +273,7 @@ void take_reserve() {
   const size_t most = base::align_down(values.huge_max, kRegionSize);
   if (values.huge_max != 0 && wish > most) wish = most;
   if (mode == HugePages::off || wish == 0) return;
+  if (mode == HugePages::pool_1g && reserve_giants(wish)) return;
   size_t size = wish;
   int error = ENOMEM;
   char* base = wants_set_aside() ? reserve_set_aside(&size, &error) : nullptr;
@@ -289,8 +299,8 @@ void take_reserve() {
 }
 
 void forgive_refusals() {
-  set_aside_2m.forgive();
-  set_aside_1g.forgive();
+  back_offs.set_aside_2m.forgive();
+  back_offs.set_aside_1g.forgive();
 }
 
 size_t reserved_bytes() {

@@ -46,6 +46,12 @@ class BackOff {
   uint64_t until_ = 0, wait_ = 0;  // ms; atomic, relaxed: hints
 };
 
+// Of the three ways to large pages.
+struct BackOffs {
+  BackOff set_aside_2m, set_aside_1g, transparent;
+};
+extern BackOffs back_offs;
+
 struct NewRegion {
   char* base;  // null: the system has no room
   Backing backing;
@@ -69,6 +75,9 @@ void forgive_refusals();
 size_t reserved_bytes();
 void drop_reserve();
 bool reserve_is_locked();
+
+// May so much more stand on huge pages (huge_max)?
+bool under_cap(size_t bytes);
 
 // Bytes on pages set aside, and bytes for which transparent ones were asked; atomic, relaxed.
 extern size_t pinned_bytes;

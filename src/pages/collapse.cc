@@ -49,12 +49,18 @@ uint32_t full_pages(Region* region) {
   return mask;
 }
 
-void mark_asked(Region* region, uint32_t mask) {
+// How many bytes it marked: some may have changed meanwhile.
+size_t mark_asked(Region* region, uint32_t mask) {
   os::LockGuard guard(page_lock);
+  size_t marked = 0;
   for (; mask != 0; mask &= mask - 1) {
     HugePage* page = &region->page[__builtin_ctz(mask)];
-    if (page->backing == Backing::small && !page->busy) set_backing(page, Backing::loose);
+    if (page->backing != Backing::small || page->busy) continue;
+    set_backing(page, Backing::loose);
+    marked += kHugePageSize;
   }
+  __atomic_fetch_add(&advised_bytes, marked, __ATOMIC_RELAXED);
+  return marked;
 }
 
 }  // namespace
@@ -94,12 +100,11 @@ void advise_full_pages() {
       const unsigned length = static_cast<unsigned>(__builtin_ctz(~(mask >> first)));
       const uint32_t run = base::low_mask(length) << first;
       mask &= ~run;
-      if (os::advise_huge(region->page[first].start(), length * kHugePageSize, true) != 0) continue;
-      mark_asked(region, run);
-      asked += length * kHugePageSize;
+      const size_t bytes = length * kHugePageSize;
+      if (!under_cap(bytes) || os::advise_huge(region->page[first].start(), bytes, true) != 0) continue;
+      asked += mark_asked(region, run);
     }
   }
-  __atomic_fetch_add(&advised_bytes, asked, __ATOMIC_RELAXED);
   if (asked != 0) event.log("Advise THP", nullptr, asked, 0, "full pages of a heap that became large");
 }
 

@@ -16,6 +16,7 @@ size_t used_slots;
 size_t peak_bytes;
 size_t mapped_bytes;
 size_t kept_slots;
+size_t huge_bytes;
 uint32_t dirty_slots;
 
 namespace {
@@ -23,7 +24,6 @@ namespace {
 using FreeList = base::List<HugePage, &HugePage::next, &HugePage::prev>;
 
 FreeList free_lists[kSlotsPerHugePage + 1];  // by longest free run; 0 unused
-size_t huge_bytes;                           // of huge blocks
 uint64_t nonempty;                           // bit i: free_lists[i] has a member
 
 void list(HugePage* page) {
@@ -365,7 +365,7 @@ bool grow_span(SlabHeader* header, unsigned slots) {
 
 void note_huge_bytes(size_t bytes) {
   os::LockGuard guard(page_lock);
-  huge_bytes = bytes;
+  set_relaxed(huge_bytes, bytes);
   note_peak();
 }
 

@@ -98,7 +98,7 @@ bool purge_page(HugePage* page, size_t* given) {
   discount(page);
   if (split) {
     page->backing = Backing::small;
-    set_relaxed(advised_bytes, advised_bytes - kHugePageSize);
+    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
   }
   page->collapsed = page->busy = false;
   page->used &= ~mask;
@@ -127,8 +127,8 @@ bool give_pinned(HugePage* page) {
     page->dirty = page->unread = 0;
     page->collapsed = false;
     page->backing = advised ? Backing::whole : Backing::small;
-    set_relaxed(pinned_bytes, pinned_bytes - kHugePageSize);
-    if (advised) set_relaxed(advised_bytes, advised_bytes + kHugePageSize);
+    __atomic_fetch_sub(&pinned_bytes, kHugePageSize, __ATOMIC_RELAXED);
+    if (advised) __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
     purged_slots += kSlotsPerHugePage;
   }
   count(page);

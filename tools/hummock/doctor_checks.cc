@@ -106,10 +106,9 @@ void check_thp(const Facts& facts, Findings& out) {
 
 void check_thp_of_process(const Facts& facts, Findings& out) {
   if (facts.field("/proc/self/status", "THP_enabled").value_or("1") != "0") return;
-  out.push_back(
-      {"transparent huge pages of this session", Level::finding, "disabled by PR_SET_THP_DISABLE",
-       "what is started from here gets none, whatever its options",
-       "start the program from a session whose parent has not set it (systemd: MemoryTHP=inherit)"});
+  out.push_back({"transparent huge pages of this session", Level::finding, "disabled by PR_SET_THP_DISABLE",
+                 "what is started from here gets none, whatever its options", "",
+                 "start the program from a session whose parent has not set it"});
 }
 
 void check_pool(const Facts& facts, Findings& out) {
