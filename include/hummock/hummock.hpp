@@ -5,6 +5,8 @@
  *   hummock::allocator<T>        stateless, for containers: std::vector<int, hummock::allocator<int>>
  *   hummock::heap_allocator<T>   for containers in one heap
  *   hummock::unique_ptr<T>       and make_unique: objects in Hummock's memory, or in a heap
+ *   hummock::space               and space_memory_resource: deterministic spaces, where the library has them;
+ *                                see space.hpp
  *
  * Memory that is not to be had is std::bad_alloc, a size that overflows std::bad_array_new_length; what is
  * noexcept returns null. Nothing here keeps state of its own but handles. What of the C functions holds of
@@ -22,6 +24,9 @@
 #include <utility>
 
 #include "hummock.h"
+#if __has_include(<hummock/space.h>)
+#include "space.hpp"
+#endif
 
 namespace hummock {
 

@@ -96,6 +96,11 @@ void announce(const Plan& plan, const Peers& peers, const Json& machine) {
                     plan.budget > 0 ? ", at most " + fmt::format("{:.0f}", plan.budget) + " s" : "")
             .c_str(),
         stderr);
+  if (!plan.skipped.empty())
+    fputs(
+        fmt::format("{} cells more do not fit that time; --budget MINUTES gives more\n", plan.skipped.size())
+            .c_str(),
+        stderr);
   print_allocators(peers, stderr);
   const double load = machine.value("load_before", 0.0);
   if (load > 0.5)

@@ -12,18 +12,19 @@ namespace {
 struct ModeFacts {
   double seconds;    // of one run
   double budget;     // of all of it, in seconds, the set-up left out
-  unsigned planned;  // runs of each cell that the budget is made for
+  unsigned planned;  // runs of each cell that the budget is made for, where all cells fit it
+  unsigned least;    // and where they do not, before cells are left out
   unsigned most;     // when there is time left
 };
 
 ModeFacts facts_of(BenchMode mode) {
   switch (mode) {
     case BenchMode::kQuick:
-      return {0.1, 105, 1, 3};
+      return {0.1, 105, 1, 1, 3};
     case BenchMode::kFull:
-      return {1, 0, 5, 5};
+      return {1, 0, 5, 5, 5};
     default:
-      return {0.5, 14 * 60, 3, 5};
+      return {0.5, 14 * 60, 3, 2, 5};
   }
 }
 
@@ -70,21 +71,47 @@ std::vector<Cell> cells_of(const Workload& workload, const CellSet& set, const B
   return cells;
 }
 
-// Every workload's first cell, then every one's second …: large grids lose their last cells first.
+bool is_grid(const std::vector<Cell>& column) {
+  return column.front().threads != column.back().threads && column.front().size != column.back().size;
+}
+
+// Every workload's first cell, then the largest grid, which draws little in parts, then every one's second …
+// What does not fit the time is left out from the end. The quick set's grid is small and stands in its place.
 std::vector<Cell> all_cells(const std::vector<const Workload*>& workloads, const BenchOptions& options) {
   std::vector<std::vector<Cell>> columns;
-  std::size_t longest = 0;
+  std::size_t longest = 0, grid = ~std::size_t{0};
   for (const Workload* workload : workloads) {
     const CellSet* set = set_for(*workload, options.mode(), !options.workloads.empty());
     if (set == nullptr) continue;
     columns.push_back(cells_of(*workload, *set, options));
     longest = std::max(longest, columns.back().size());
+    if (is_grid(columns.back()) && (grid > columns.size() || columns.back().size() > columns[grid].size()))
+      grid = columns.size() - 1;
   }
   std::vector<Cell> all;
-  for (std::size_t i = 0; i < longest; ++i)
-    for (const std::vector<Cell>& column : columns)
-      if (i < column.size()) all.push_back(column[i]);
+  const auto add_rest_of_grid = [&] {
+    all.insert(all.end(), columns[grid].begin() + 1, columns[grid].end());
+    columns[grid].resize(1);
+  };
+  const bool quick = options.mode() == BenchMode::kQuick;
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      if (i < columns[j].size()) all.push_back(columns[j][i]);
+      if (i == 0 && j == grid && quick) add_rest_of_grid();
+    }
+    if (i == 0 && grid < columns.size() && !quick) add_rest_of_grid();
+  }
   return all;
+}
+
+// Seconds for so many runs of each cell on each allocator.
+double time_for(const std::vector<Cell>& cells, unsigned runs, std::size_t allocators) {
+  constexpr double kOverhead = 0.1;     // of a run: start, set-up and end
+  constexpr double kUnknownSettle = 1;  // where the worker has its own
+  double total = 0;
+  for (const Cell& cell : cells)
+    total += (cell.seconds + kOverhead) * runs + (cell.settle < 0 ? kUnknownSettle * runs : cell.settle);
+  return total * static_cast<double>(allocators);
 }
 
 }  // namespace
@@ -114,23 +141,24 @@ std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
 
 Plan plan_bench(const std::vector<const Workload*>& workloads, const BenchOptions& options,
                 std::size_t allocators) {
-  constexpr double kOverhead = 0.1;     // of a run: start, set-up and end
-  constexpr double kUnknownSettle = 1;  // where the worker has its own
   const ModeFacts facts = facts_of(options.mode());
+  const std::vector<Cell> all = all_cells(workloads, options);
+  if (all.empty()) throw std::runtime_error("no workload has cells in this mode");
   Plan plan;
   plan.budget = options.budget > 0 ? options.budget * 60 : facts.budget;
   plan.repeat_fixed = options.repeat > 0;
   plan.repeat = plan.repeat_fixed ? options.repeat : facts.most;
-  const unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
-  double total = 0;
-  for (const Cell& cell : all_cells(workloads, options)) {
-    const double length = cell.seconds + kOverhead;
-    const double settle = cell.settle < 0 ? kUnknownSettle * planned : cell.settle;
-    total += (length * planned + settle) * static_cast<double>(allocators);
-    const bool fits = plan.budget == 0 || total <= plan.budget || plan.cells.empty();
-    (fits ? plan.cells : plan.skipped).push_back(cell);
+  // Rather fewer runs than fewer cells.
+  unsigned planned = plan.repeat_fixed ? options.repeat : facts.planned;
+  const unsigned least = plan.repeat_fixed ? planned : facts.least;
+  while (planned > least && plan.budget > 0 && time_for(all, planned, allocators) > plan.budget) --planned;
+  for (const Cell& cell : all) {
+    plan.cells.push_back(cell);
+    if (plan.budget == 0 || plan.cells.size() == 1) continue;
+    if (time_for(plan.cells, planned, allocators) <= plan.budget) continue;
+    plan.cells.pop_back();
+    plan.skipped.push_back(cell);
   }
-  if (plan.cells.empty()) throw std::runtime_error("no workload has cells in this mode");
   return plan;
 }
 

@@ -138,7 +138,7 @@ std::string notes(const Json& document) {
     text += fmt::format("{} of {} results are from runs beside other load on the machine.\n", disturbed,
                         document["results"].size());
   if (const std::size_t skipped = document.value("skipped", Json::array()).size(); skipped > 0)
-    text += fmt::format("{} cells were skipped for want of time (--full measures all).\n", skipped);
+    text += fmt::format("{} cells were left out for want of time (--budget MINUTES gives more).\n", skipped);
   for (const Json& missing : document.value("missing", Json::array()))
     text += missing.get<std::string>() + "\n";
   return text;

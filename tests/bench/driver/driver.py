@@ -209,10 +209,18 @@ class Method(Case):
         self.assertEqual((document["mode"], {r["workload"] for r in document["results"]}), ("default", {"pair", "frames", "sweeps"}))
         self.assertEqual({r["workload"] for r in self.bench("games", "--repeat", "1", plan=SPEED)["results"]}, {"frames", "sweeps"})
 
+    def test_every_workload_comes_before_the_rest_of_the_grid(self):
+        cells = []
+        for run in self.log("--repeat", "1"):
+            cell = run[1:2] + [run[run.index("--threads") + 1]] + [run[run.index("--size") + 1] if "--size" in run else ""]
+            if cell not in cells:
+                cells.append(cell)
+        self.assertEqual([cell[0] for cell in cells], ["pair", "frames", "sweeps", "pair", "pair", "pair"])
+
     def test_what_does_not_fit_the_time_is_named(self):
         document = self.bench("pair", "--seconds", "60", "--budget", "1", plan=SPEED)
         self.assertEqual(len(document["skipped"]), 3)
-        self.assertIn("3 cells were skipped for want of time", self.done.stdout)
+        self.assertIn("3 cells were left out for want of time", self.done.stdout)
 
     def test_disturbed_runs_are_seen_and_repeated(self):
         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])

@@ -2,29 +2,15 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::marker::PhantomData;
-use core::mem::{self, ManuallyDrop};
-use core::ops::{Deref, DerefMut};
-use core::ptr::{self, NonNull};
-use core::slice;
-use core::str;
+use core::mem;
+use core::ptr::NonNull;
 
 use hummock_sys as sys;
 
-#[cfg(feature = "allocator-api2")]
-use crate::global::keeps_alignment;
+use crate::place::{holds_values, OutOfMemory, Owned, Place};
 
-/// The system had no more memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfMemory;
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("out of memory")
-    }
-}
-
-impl core::error::Error for OutOfMemory {}
+/// The owner of a value in a [`Heap`]: a box that cannot outlive it.
+pub type HeapBox<'heap, T> = Owned<'heap, T, Heap>;
 
 /// What a heap holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,48 +82,6 @@ impl Heap {
         sys::hummock_heap_free(self.raw.as_ptr(), block.as_ptr().cast());
     }
 
-    /// Moves `value` into the heap, where it stays until the heap ends. It is not dropped: what it owns
-    /// elsewhere is not freed. See [`Heap::boxed`].
-    #[allow(clippy::mut_from_ref)] // every call has a block of its own
-    pub fn alloc<T>(&self, value: T) -> Result<&mut T, OutOfMemory> {
-        let place = self.place::<T>()?;
-        // SAFETY: fresh room for a T, which lives as long as the heap is borrowed.
-        unsafe {
-            place.as_ptr().write(value);
-            Ok(&mut *place.as_ptr())
-        }
-    }
-
-    /// Copies a slice into the heap, where it stays until the heap ends.
-    #[allow(clippy::mut_from_ref)] // every call has a block of its own
-    pub fn alloc_slice<T: Copy>(&self, items: &[T]) -> Result<&mut [T], OutOfMemory> {
-        let place = match mem::size_of_val(items) {
-            0 => NonNull::dangling(),
-            _ => self.allocate(Layout::for_value(items))?.cast::<T>(),
-        };
-        // SAFETY: fresh room for as many, which lives as long as the heap is borrowed.
-        unsafe {
-            ptr::copy_nonoverlapping(items.as_ptr(), place.as_ptr(), items.len());
-            Ok(slice::from_raw_parts_mut(place.as_ptr(), items.len()))
-        }
-    }
-
-    /// Copies a string into the heap, where it stays until the heap ends.
-    #[allow(clippy::mut_from_ref)] // every call has a block of its own
-    pub fn alloc_str(&self, text: &str) -> Result<&mut str, OutOfMemory> {
-        let bytes = self.alloc_slice(text.as_bytes())?;
-        // SAFETY: a copy of a str.
-        Ok(unsafe { str::from_utf8_unchecked_mut(bytes) })
-    }
-
-    /// Moves `value` into the heap and gives its owner, which drops it and frees its block.
-    pub fn boxed<T>(&self, value: T) -> Result<HeapBox<'_, T>, OutOfMemory> {
-        let place = self.place::<T>()?;
-        // SAFETY: fresh room for a T.
-        unsafe { place.as_ptr().write(value) };
-        Ok(HeapBox { place, heap: self, owns: PhantomData })
-    }
-
     /// What the heap holds now. The cost is one step a slab.
     pub fn stats(&self) -> HeapStats {
         let mut raw = sys::hummock_heap_stats_t {
@@ -153,12 +97,20 @@ impl Heap {
             slabs: raw.slabs,
         }
     }
+}
 
-    fn place<T>(&self) -> Result<NonNull<T>, OutOfMemory> {
-        match mem::size_of::<T>() {
-            0 => Ok(NonNull::dangling()),
-            _ => Ok(self.allocate(Layout::new::<T>())?.cast()),
-        }
+holds_values!(Heap, "heap");
+
+impl Place for Heap {
+    fn take(&self, layout: Layout) -> Result<NonNull<u8>, OutOfMemory> {
+        self.allocate(layout)
+    }
+    unsafe fn give(&self, block: NonNull<u8>) {
+        self.deallocate(block);
+    }
+    unsafe fn resize(&self, block: NonNull<u8>, size: usize) -> Result<NonNull<u8>, OutOfMemory> {
+        let moved = sys::hummock_heap_realloc(self.raw.as_ptr(), block.as_ptr().cast(), size);
+        NonNull::new(moved.cast()).ok_or(OutOfMemory)
     }
 }
 
@@ -172,118 +124,5 @@ impl Drop for Heap {
 impl fmt::Debug for Heap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Heap").field(&self.stats()).finish()
-    }
-}
-
-/// The owner of a value in a [`Heap`]: a box that cannot outlive it.
-pub struct HeapBox<'heap, T> {
-    place: NonNull<T>,
-    heap: &'heap Heap,
-    owns: PhantomData<T>,
-}
-
-// SAFETY: an owner of a T, beside a reference to a heap, which any thread may use.
-unsafe impl<T: Send> Send for HeapBox<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
-
-impl<'heap, T> HeapBox<'heap, T> {
-    /// Takes the value out and frees its block.
-    pub fn into_inner(self) -> T {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: read once; the block is freed, the value is not dropped.
-        unsafe {
-            let value = this.place.as_ptr().read();
-            this.free();
-            value
-        }
-    }
-
-    /// Leaves the value in the heap until that ends; it will not be dropped.
-    pub fn leak(self) -> &'heap mut T {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: nobody else owns it, and the heap keeps the block.
-        unsafe { &mut *this.place.as_ptr() }
-    }
-
-    /// SAFETY: once, and the value is not used after it.
-    unsafe fn free(&self) {
-        if mem::size_of::<T>() != 0 {
-            self.heap.deallocate(self.place.cast());
-        }
-    }
-}
-
-impl<T> Drop for HeapBox<'_, T> {
-    fn drop(&mut self) {
-        // SAFETY: the only owner.
-        unsafe {
-            ptr::drop_in_place(self.place.as_ptr());
-            self.free();
-        }
-    }
-}
-
-impl<T> Deref for HeapBox<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the owner's own value.
-        unsafe { self.place.as_ref() }
-    }
-}
-
-impl<T> DerefMut for HeapBox<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the owner's own value.
-        unsafe { self.place.as_mut() }
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for HeapBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for HeapBox<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// `Vec::new_in(&heap)` and the like, of the crate `allocator_api2`.
-#[cfg(feature = "allocator-api2")]
-// SAFETY: blocks are the heap's own, live until freed or until the heap ends, which `&Heap` outlives; a
-// copy of the reference is the same heap.
-unsafe impl allocator_api2::alloc::Allocator for &Heap {
-    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
-        let block = match layout.size() {
-            0 => NonNull::new(layout.align() as *mut u8).expect("no alignment is 0"),
-            _ => Heap::allocate(self, layout).map_err(|_| allocator_api2::alloc::AllocError)?,
-        };
-        Ok(NonNull::slice_from_raw_parts(block, layout.size()))
-    }
-
-    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-        if layout.size() != 0 {
-            Heap::deallocate(self, block);
-        }
-    }
-
-    unsafe fn grow(
-        &self,
-        block: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
-        if old.size() != 0 && new.align() <= old.align() && keeps_alignment(new, new.size()) {
-            let moved = sys::hummock_heap_realloc(self.raw.as_ptr(), block.as_ptr().cast(), new.size());
-            let moved = NonNull::new(moved.cast()).ok_or(allocator_api2::alloc::AllocError)?;
-            return Ok(NonNull::slice_from_raw_parts(moved, new.size()));
-        }
-        let moved = allocator_api2::alloc::Allocator::allocate(self, new)?;
-        ptr::copy_nonoverlapping(block.as_ptr(), moved.as_ptr().cast(), old.size());
-        allocator_api2::alloc::Allocator::deallocate(self, block, old);
-        Ok(moved)
     }
 }

@@ -37,11 +37,13 @@ pub struct Readme;
 mod global;
 mod heap;
 mod options;
+mod place;
 mod stats;
 
 pub use global::Hummock;
-pub use heap::{Heap, HeapBox, HeapStats, OutOfMemory};
+pub use heap::{Heap, HeapBox, HeapStats};
 pub use options::{option, set_option, OptionError, OptionValue};
+pub use place::{OutOfMemory, Owned};
 pub use stats::{ClassStats, Stats};
 
 /// What [`conf!`](crate::conf) makes; not for use by hand.
