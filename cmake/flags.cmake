@@ -29,7 +29,9 @@ set(HUMMOCK_NO_BUILTINS
 add_library(hummock_core_flags INTERFACE)
 target_include_directories(hummock_core_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(hummock_core_flags INTERFACE
-  -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-plt
-  -fvisibility=hidden -fvisibility-inlines-hidden
-  -ftls-model=initial-exec
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics
   ${HUMMOCK_NO_BUILTINS})
+if(NOT WIN32)
+  target_compile_options(hummock_core_flags INTERFACE
+    -fno-plt -fvisibility=hidden -fvisibility-inlines-hidden -ftls-model=initial-exec)
+endif()

@@ -28,7 +28,12 @@ extern "C" {
 #define HUMMOCK_NOEXCEPT
 #endif
 
+/* On Windows defined by the library itself; a program needs nothing to import functions. */
+#if !defined(_WIN32)
 #define HUMMOCK_EXPORT __attribute__((visibility("default")))
+#elif !defined(HUMMOCK_EXPORT)
+#define HUMMOCK_EXPORT
+#endif
 
 /* ---- The malloc family ------------------------------------------------------------------------ */
 
@@ -152,6 +157,9 @@ typedef struct hummock_stats {
   size_t purged;       /* bytes given back so far */
   size_t classes;      /* entries of `per_class` filled */
   hummock_class_stats_t per_class[HUMMOCK_CLASS_COUNT];
+  size_t huge_pinned;   /* on huge pages that the system had set aside: nobody else can have them */
+  size_t huge_advised;  /* where transparent huge pages were asked for; the kernel gives them or not */
+  size_t huge_refusals; /* requests for huge pages that were refused, their number */
 } hummock_stats_t;
 
 /* Fills `out` as far as its `size` field says the caller knows it. 0, or EINVAL for NULL or a size of

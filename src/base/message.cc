@@ -1,9 +1,8 @@
 #include "base/message.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/system.h"
 
 namespace hummock::base {
 namespace {
@@ -86,26 +85,21 @@ Line& Line::right(uint64_t number, size_t to) {
 }
 
 void write_line(int fd, const Line& line) {
-  const int saved = errno;
-  const char* from = line.data();
-  size_t left = line.size() + 1;
-  while (left != 0) {
-    const ssize_t done = write(fd, from, left);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) break;
-    from += done;
-    left -= static_cast<size_t>(done);
-  }
-  errno = saved;
+  write_text(fd, line.data(), line.size() + 1);
 }
 
 void say(const Line& line) {
-  write_line(STDERR_FILENO, line);
+  write_line(2, line);
+}
+
+void quit(const Line& line) {
+  say(line);
+  leave(1);
 }
 
 void die(const Line& line) {
   say(line);
-  abort();
+  stop();
 }
 
 namespace {

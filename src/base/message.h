@@ -54,6 +54,9 @@ void write_line(int fd, const Line& line);
 // write_line to standard error.
 void say(const Line& line);
 
+// say, then ends the process with status 1: for what the user asked for and cannot have.
+[[noreturn]] void quit(const Line& line);
+
 // say, then abort(). Callers may hold locks of ours: nothing here takes one.
 [[noreturn]] void die(const Line& line);
 

@@ -2,13 +2,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
-
-// Weak, so that a program need not define it. The shared library finds the program's one when the
-// program was linked with it (or exports its symbols), the archive at link time.
-extern "C" __attribute__((weak)) const char* hummock_conf;
+#include "base/system.h"
 
 namespace hummock::options {
 
@@ -25,6 +21,8 @@ enum Source : uint8_t { kDefault, kProgram, kConf, kVariable, kCall };
 uint8_t sources[kCount];
 
 static_assert(sizeof(Values) == kCount * sizeof(int64_t), "the values stand in the order of the table");
+
+char texts[kCount][kTextRoom];  // of the options that are texts
 
 int64_t* slot(size_t index) {
   return reinterpret_cast<int64_t*>(&values) + index;
@@ -124,12 +122,22 @@ bool parse_word(const char* list, Text t, int64_t* out) {
   return false;
 }
 
+bool parse_text(ptrdiff_t index, Text t, int64_t* out) {
+  if (t.length == 0 || t.length >= kTextRoom) return false;
+  memcpy(texts[index], t.from, t.length);
+  texts[index][t.length] = '\0';
+  *out = reinterpret_cast<intptr_t>(texts[index]);
+  return true;
+}
+
 bool parse(const Option& option, Text t, int64_t* out) {
   if (parse_word(option.words, t, out)) return true;
   int64_t value = 0;
   switch (option.kind) {
     case Kind::choice:
       return false;
+    case Kind::text:
+      return parse_text(&option - kTable, t, out);
     case Kind::boolean:
       return parse_word("on=1|1=1|true=1|yes=1|off=0|0=0|false=0|no=0", t, out);
     case Kind::number:
@@ -158,12 +166,18 @@ void print_value(Line& line, const Option& option, int64_t value) {
   }
   if (option.kind == Kind::boolean) return void(line.text(value != 0 ? "on" : "off"));
   if (option.kind == Kind::size) return print_size(line, value);
+  if (option.kind == Kind::text)
+    return void(line << reinterpret_cast<const char*>(static_cast<intptr_t>(value)));
   line.signed_dec(value);
 }
 
 // "on or off", "0 to 16", "none or exit", "a size from 0 to 1T (K, M, G, T), or auto".
 void print_allowed(Line& line, const Option& option) {
   if (option.kind == Kind::boolean) line << "on or off";
+  if (option.kind == Kind::text) {
+    line << "a text of at most " << kTextRoom - 1 << " bytes";
+    return;
+  }
   const bool range = option.kind == Kind::number || option.kind == Kind::size;
   if (option.kind == Kind::size) {
     line << "a size from ";
@@ -195,7 +209,7 @@ void print_source(Line& line, size_t index) {
       line << "default";
       break;
     case kProgram:
-      line << "hummock_conf";
+      line << base::program_conf_name();
       break;
     case kConf:
       line << "HUMMOCK_CONF";
@@ -256,7 +270,8 @@ void warn_unknown(Text name, Source source) {
     print_variable(line, near);
   } else {
     line.text("unknown option \"").text(name.from, name.length).text("\" in ");
-    line << (source == kConf ? "HUMMOCK_CONF" : "hummock_conf") << "; the nearest is " << near.name;
+    line << (source == kConf ? "HUMMOCK_CONF" : base::program_conf_name()) << "; the nearest is "
+         << near.name;
   }
   say(line);
 }
@@ -269,7 +284,7 @@ void assign(Text name, Text value, Source source) {
   if (parse(option, value, &parsed)) return store(index, parsed, source);
   Line line;
   line.text("option ").text(option.name).text(" cannot be \"").text(value.from, value.length).text("\" (");
-  line << (source == kProgram ? "hummock_conf"
+  line << (source == kProgram ? base::program_conf_name()
            : source == kConf  ? "HUMMOCK_CONF"
                               : "environment")
        << "); it may be ";
@@ -318,7 +333,7 @@ void load(const char* program_conf, const char* const* environment) {
 }
 
 void init(bool secure) {
-  load(&hummock_conf != nullptr ? hummock_conf : nullptr, secure ? nullptr : environ);
+  load(base::program_conf(), secure ? nullptr : base::environment());
 }
 
 int get(const char* name, char* value, size_t room) {
@@ -338,6 +353,7 @@ int get(const char* name, char* value, size_t room) {
 int set(const char* name, const char* value) {
   const size_t index = name == nullptr ? kCount : find(Text{name, strlen(name)});
   if (index == kCount) return ENOENT;
+  if (kTable[index].kind == Kind::text) return EPERM;  // its text is read without a lock
   int64_t parsed = 0;
   if (value == nullptr || !parse(kTable[index], trimmed(Text{value, strlen(value)}), &parsed)) return EINVAL;
   if (kTable[index].when == When::start) return EPERM;
@@ -345,14 +361,14 @@ int set(const char* name, const char* value) {
   return 0;
 }
 
-void print_effective() {
+void print_effective(int fd, const char* prefix) {
   for (size_t i = 0; i < kCount; ++i) {
-    Line line;
+    Line line(prefix);
     line << kTable[i].name << ":";
     print_value(line, kTable[i], current(i));
     line << " (";
     print_source(line, i);
-    say(line << ")");
+    base::write_line(fd, line << ")");
   }
 }
 

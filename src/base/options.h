@@ -12,15 +12,21 @@
 
 namespace hummock::options {
 
-enum class Kind : uint8_t { boolean, number, size, choice };
+enum class Kind : uint8_t { boolean, number, size, choice, text };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 enum class Stats : uint8_t { none, at_exit };
+enum class Log : uint8_t { none, region };
+enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
+using Path = const char*;  // null: the default
+
+inline constexpr size_t kTextRoom = 400;  // bytes of a text with its NUL
 
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kTiB = int64_t{1} << 40;
 
 // X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
-// "name=value|name=value": all there is for a choice, extra spellings for numbers and sizes.
+// "name=value|name=value": all there is for a choice, extra spellings for the others. The value of a text
+// is the address of a copy that stays.
 #define HUMMOCK_OPTIONS(X)                                                                               \
   X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                      \
   X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")  \
@@ -42,14 +48,20 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(bool, space_populate, boolean, 1, 0, 1, "", start, "every page of it gets its memory then")          \
   X(bool, space_lock, boolean, 0, 0, 1, "", start, "it stays in memory (mlock), or the program ends")    \
   X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2", start, "it stands in huge pages")    \
-  X(bool, space_zero, boolean, 0, 0, 1, "", start, "malloc from it hands out zeros")
+  X(bool, space_zero, boolean, 0, 0, 1, "", start, "malloc from it hands out zeros")                     \
+  X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5", start,             \
+    "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                   \
+  X(size_t, huge_reserve, size, 0, 0, kTiB, "", start, "huge pages taken at start and kept")             \
+  X(size_t, huge_max, size, 0, 0, kTiB, "none=0", start, "most memory on huge pages")                    \
+  X(Log, log, choice, 0, 0, 1, "none=0|region=1", start, "a log of what goes to and from the system")    \
+  X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, "its file; %p is the process, %t the time")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>
 class Value {
  public:
   constexpr explicit Value(int64_t initial) : raw_(initial) {}
-  operator T() const { return static_cast<T>(__atomic_load_n(&raw_, __ATOMIC_RELAXED)); }
+  operator T() const { return (T)(intptr_t)__atomic_load_n(&raw_, __ATOMIC_RELAXED); }
 
  private:
   int64_t raw_;
@@ -91,7 +103,7 @@ int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
 
 // One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
-void print_effective();
+void print_effective(int fd = 2, const char* prefix = "hummock: ");
 void print_help(int fd);
 
 }  // namespace hummock::options

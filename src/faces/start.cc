@@ -4,6 +4,7 @@
 #include "heap/background.h"
 #include "heap/checked.h"
 #include "hummock/hummock.h"
+#include "observe/log_summary.h"
 #include "observe/notify.h"
 #include "observe/print.h"
 
@@ -14,12 +15,15 @@ __attribute__((constructor(101))) void start() {
   heap::initialise();
   if (options::values.verbose) options::print_effective();
   heap::start_background();
-  observe::notify_started(hummock_is_active() != 0);
+  const bool active = hummock_is_active() != 0;
+  observe::log_active(active);
+  observe::notify_started(active);
 }
 
 __attribute__((destructor(101))) void end() {
   heap::checked::check_all();
   if (options::values.stats == options::Stats::at_exit) observe::print(2);
+  observe::log_summary();
 }
 
 }  // namespace

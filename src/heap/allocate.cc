@@ -44,10 +44,12 @@ void* special_block(size_t align, size_t size, bool zero) {
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
 void* small_block(unsigned size_class) {
+  const bool again = !os::kExitRepeats && thread_heap == &ended_heap;
   Heap* heap = attach();
   if (heap == nullptr) return no_memory();
   void* block = pop_any(&heap->bins[size_class], size_class);
   if (block == nullptr) block = refill(heap, size_class);
+  if (again) end_thread();
   return block != nullptr ? block : no_memory();
 }
 
@@ -92,7 +94,8 @@ void* move(const Block& block, void* p, size_t size, bool zero) {
 __attribute__((always_inline)) inline size_t room_in_own(const void* p) {
   const SlabHeader* slot = pages::header_of(p);
   const SlabHeader* slab = slot - slot->back;
-  const bool own = owner_of(slot) == reinterpret_cast<uintptr_t>(thread_heap) && slab::is_block(slab, p);
+  const Heap* heap = thread_heap;
+  const bool own = owner_of(slot) == reinterpret_cast<uintptr_t>(heap) && slab::is_block(slab, p);
   return own ? slab::row_of(slab).block_size : 0;
 }
 
@@ -141,7 +144,8 @@ void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit) != 0, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
-    Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + offset);
+    Heap* heap = thread_heap;
+    Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }

@@ -31,7 +31,7 @@ void* allocate_medium(size_t size);
 // kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
 // Written once; atomic, relaxed: a late reader takes the slow path.
-extern size_t fast_limit __attribute__((visibility("hidden")));
+extern size_t fast_limit HUMMOCK_HIDDEN;
 
 // Null: the bin is empty, or what comes next is no free block of it.
 __attribute__((always_inline)) inline void* pop(Bin* bin) {
@@ -53,7 +53,8 @@ inline void* pop_any(Bin* bin, unsigned size_class) {
 
 __attribute__((always_inline)) inline void* allocate(size_t size) {
   if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
-  Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + kBinOffsets.of[size]);
+  Heap* heap = thread_heap;
+  Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
 }

@@ -1,7 +1,5 @@
 #include "heap/attach.h"
 
-#include <pthread.h>
-
 #include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/background.h"
@@ -9,6 +7,9 @@
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
+#include "os/region_log.h"
+#include "os/thread.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "shard/shard.h"
 
@@ -17,7 +18,7 @@ namespace hummock::heap {
 size_t fast_limit;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
-__thread Heap* thread_heap __attribute__((tls_model("initial-exec"))) = &empty_heap;
+HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 
 namespace {
 
@@ -29,7 +30,6 @@ base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for 
 
 os::Lock start_lock;
 bool started;  // atomic: release after the options are read
-pthread_key_t exit_key;
 
 Heap* new_record() {
   {
@@ -63,6 +63,7 @@ void seal_inbox(Heap* heap) {
 // The thread ends: nothing of it may be stranded.
 void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
+  if (!os::ends_thread(heap == thread_heap)) return;
   thread_heap = &ended_heap;
   heap->attached = false;
   read_inbox(heap);
@@ -95,6 +96,7 @@ void after_fork_in_parent() {
 // The only thread of the child holds every lock. Slabs of threads that are no more stay with their
 // heaps' records: what they held is lost to the child, but frees into them are safe.
 void after_fork_in_child() {
+  os::log_after_fork();
   pages::reset_all();
   shard::reset_all();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
@@ -111,7 +113,9 @@ void initialise() {
     os::LockGuard guard(start_lock);
     if (started) return;
     options::init(os::is_privileged());
-    pthread_key_create(&exit_key, detach);
+    os::start_log();
+    pages::take_reserve();
+    os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
     if (!served && !options::values.checked) set_relaxed(fast_limit, kDirectSize);
@@ -119,7 +123,7 @@ void initialise() {
   }
   // Outside the lock: registering may allocate.
   if (options::values.fork && options::values.space_initial != 0) served::handle_forks();
-  if (options::values.fork) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (options::values.fork) os::on_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 bool read_is_checked() {
@@ -146,9 +150,20 @@ Heap* attach() {
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   open_bins(heap);
   heap->attached = true;
-  thread_heap = heap;  // first: setting the key may allocate
-  pthread_setspecific(exit_key, heap);
+  thread_heap = heap;  // first: setting the value may allocate
+  os::set_exit_value(heap);
   return heap;
+}
+
+void end_thread() {
+  Heap* heap = thread_heap;
+  if (!heap->attached) return;
+  os::set_exit_value(nullptr);
+  detach(heap);
+}
+
+bool is_locked() {
+  return pool_lock.is_held() || checked::is_locked() || pages::is_locked();
 }
 
 Heap* new_user_heap() {

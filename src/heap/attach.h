@@ -27,6 +27,13 @@ inline bool is_served() {
 // Reads the options and makes the thread-exit key, once.
 void initialise();
 
+// The calling thread's heap, if it has one, is given up: what is in it goes back or to others. It may get
+// another one; where the system tells of a thread's end but once, that is given up with the next block.
+void end_thread();
+
+// When no other thread is left: was one stopped inside a lock that figures or checks need?
+bool is_locked();
+
 // A zeroed record from the pool, counted as a first-class heap.
 Heap* new_user_heap();
 void delete_user_heap(Heap* heap);

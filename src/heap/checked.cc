@@ -23,9 +23,6 @@ RecordList live;      // guarded by lock
 RecordList freed;     // the quarantine, oldest first. Guarded by lock.
 size_t freed_bytes;   // guarded by lock
 
-// The unwinder allocates: what it asks for gets no stack of its own.
-__thread bool in_unwinder __attribute__((tls_model("initial-exec")));
-
 Heap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
   if (Heap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
@@ -42,11 +39,7 @@ Heap* own_heap() {
 __attribute__((noinline)) void note(Record* record, State which) {
   Event& event = which == State::live ? record->allocated : record->freed;
   event.thread = os::thread_number();
-  event.frames = 0;
-  if (record->most_frames == 0 || in_unwinder) return;
-  in_unwinder = true;
   event.frames = os::callers(record->frames_of(which), record->most_frames);
-  in_unwinder = false;
 }
 
 // Out of quarantine for good.
@@ -232,6 +225,9 @@ void unlock_after_fork() {
 }
 void unlock_in_child() {
   lock.unlock_in_child();
+}
+bool is_locked() {
+  return lock.is_held();
 }
 
 }  // namespace hummock::heap::checked

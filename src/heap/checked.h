@@ -30,6 +30,7 @@ void check_all();
 void lock_for_fork();
 void unlock_after_fork();
 void unlock_in_child();
+bool is_locked();
 
 }  // namespace hummock::heap::checked
 

@@ -1,9 +1,9 @@
 #include "heap/checked_record.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
+#include "base/system.h"
 #include "heap/block.h"
 #include "heap/diagnose.h"
 #include "os/backtrace.h"
@@ -102,7 +102,7 @@ void report(const Line& line, Record* record) {
     print_event("allocated", record->allocated, record->frames_of(State::live));
     if (record->state == State::freed) print_event("freed", record->freed, record->frames_of(State::freed));
   }
-  abort();
+  base::stop();
 }
 
 Record* find_record(const char* call, const void* p) {

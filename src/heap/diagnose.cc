@@ -16,7 +16,7 @@ void say_inside(Line& line, const SlabHeader* header, const void* p) {
 }
 
 bool is_canonical(const void* p) {
-  const uintptr_t top = reinterpret_cast<uintptr_t>(p) >> 47;
+  const uint64_t top = uint64_t{reinterpret_cast<uintptr_t>(p)} >> 47;
   return top == 0;
 }
 

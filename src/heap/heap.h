@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "hummock/hummock.h"
 #include "os/lock.h"
+#include "os/thread.h"
 #include "slab/slab.h"
 
 namespace hummock::heap {
@@ -28,18 +29,18 @@ struct Bin {
   void* blocks = this;
   int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
   int16_t limit = 0;
-  uint16_t no_stamp = 0xffff;  // with the two before it: no address
+  uint16_t no_stamp = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   void* recent = this;
-  uintptr_t sum = 0;  // of the addresses in `recent`: all are starts of blocks
+  uint64_t sum = 0;  // of the addresses in `recent`: all are starts of blocks
 };
-static_assert(offsetof(Bin, room) == 8, "where a block's stamp is");
-static_assert(sizeof(Bin) == 32, "two in a cache line");
+static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's stamp is");
+static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
 // Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
 inline constexpr unsigned kReserveLists = 4;
 struct Reserve {
   void* list[kReserveLists];
-  uintptr_t sum[kReserveLists];
+  uint64_t sum[kReserveLists];
   uint8_t first;
   uint8_t count;
   uint8_t allowed;  // most of them for now
@@ -74,11 +75,12 @@ struct Heap {
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
 
-// The calling thread's heap. A thread without one points to a sentinel whose bins are all empty, so the
-// fast path needs no check. Initial-exec TLS: one load, and no trouble with dlopen at this size.
-extern __thread Heap* thread_heap __attribute__((tls_model("initial-exec")));
 extern Heap empty_heap;  // before a thread's first block
 extern Heap ended_heap;  // after its end
+
+// The calling thread's heap. A thread without one points to a sentinel whose bins are all empty, so the
+// fast path needs no check. Initial-exec TLS: one load, and no trouble with dlopen at this size.
+extern HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap;
 
 // ---- What the faces call; semantics in hummock.h. `p` is not null unless said. -------------------
 

@@ -45,7 +45,7 @@ int most_lists(unsigned size_class) {
 struct List {
   void* first;
   unsigned count;
-  uintptr_t sum;
+  uint64_t sum;
 };
 
 SlabHeader* slab_of(const void* block) {

@@ -66,6 +66,8 @@ void print(int fd) {
   print_bytes(fd, "metadata", stats.metadata, "the allocator's own");
   print_bytes(fd, "purged", stats.purged, "given back so far");
   print_bytes(fd, "large", stats.large_bytes, "blocks above 64 KiB");
+  print_bytes(fd, "pinned", stats.huge_pinned, "on huge pages the system had set aside");
+  print_bytes(fd, "advised", stats.huge_advised, "where transparent huge pages were asked for");
   print_count(fd, "large blocks", stats.large_blocks, "their number");
   print_count(fd, "threads", stats.threads, "with a heap");
   print_count(fd, "heaps", stats.heaps, "made by the program");

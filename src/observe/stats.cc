@@ -21,8 +21,9 @@ __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void
     const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
     const bool shared = (word & slab::kSharedBit) != 0;
     // As used(), which would be instrumented.
-    const uintptr_t start = reinterpret_cast<uintptr_t>(header->start);
-    const size_t used = start == 0 ? 0 : shared ? header->shared_live : header->live_sum / start;
+    const char* start = header->start;
+    const uint64_t live_sum = start == nullptr ? 0 : header->live_sum / weight_of(start);
+    const size_t used = shared ? header->shared_live : static_cast<size_t>(live_sum);
     const size_t back = slab::count_of(word);
     const size_t live = used > back ? used - back : 0;
     hummock_class_stats_t& row = out->per_class[header->size_class];
@@ -55,8 +56,11 @@ void collect(hummock_stats_t* out) {
   out->mapped = totals.mapped;
   out->peak = totals.peak;
   out->purged = totals.purged;
+  out->huge_pinned = totals.pinned;
+  out->huge_advised = totals.advised;
+  out->huge_refusals = totals.refusals;
   out->metadata = pages::metadata_bytes();
-  out->resident = os::resident_bytes();
+  out->resident = os::resident_bytes() + totals.pinned;  // which the system counts apart
   heap::count_heaps(&out->threads, &out->heaps);
 }
 

@@ -123,6 +123,8 @@ bool unmap(void* address, size_t size) {
   return calls.unmap(address, size) == 0;
 }
 
+void unmap_maps() {}
+
 bool purge(void* address, size_t size) {
   KeepErrno keep;
   return calls.advise(address, size, MADV_DONTNEED) == 0;
@@ -142,6 +144,32 @@ uint64_t now_ms() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+const char* error_name(int error) {
+  static constexpr struct {
+    int number;
+    const char* name;
+  } kNames[] = {
+#define HUMMOCK_ERROR(name) {name, #name}
+      HUMMOCK_ERROR(EPERM),   HUMMOCK_ERROR(ENOENT),     HUMMOCK_ERROR(EINTR),  HUMMOCK_ERROR(EIO),
+      HUMMOCK_ERROR(EBADF),   HUMMOCK_ERROR(EAGAIN),     HUMMOCK_ERROR(ENOMEM), HUMMOCK_ERROR(EACCES),
+      HUMMOCK_ERROR(EFAULT),  HUMMOCK_ERROR(EBUSY),      HUMMOCK_ERROR(EEXIST), HUMMOCK_ERROR(ENODEV),
+      HUMMOCK_ERROR(ENOTDIR), HUMMOCK_ERROR(EISDIR),     HUMMOCK_ERROR(EINVAL), HUMMOCK_ERROR(ENFILE),
+      HUMMOCK_ERROR(EMFILE),  HUMMOCK_ERROR(ENOSPC),     HUMMOCK_ERROR(EROFS),  HUMMOCK_ERROR(ENAMETOOLONG),
+      HUMMOCK_ERROR(ENOSYS),  HUMMOCK_ERROR(EOPNOTSUPP),
+#undef HUMMOCK_ERROR
+  };
+  for (const auto& each : kNames) {
+    if (each.number == error) return each.name;
+  }
+  return "an unknown error";
 }
 
 size_t resident_bytes() {

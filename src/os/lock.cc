@@ -1,17 +1,12 @@
 #include "os/lock.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 namespace hummock::os {
 namespace {
 
 constexpr int kSpins = 100;  // critical sections are short: most waits end before a sleep would begin
 
 void pause_cpu() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
@@ -19,9 +14,6 @@ void pause_cpu() {
 }
 
 }  // namespace
-
-// The futex is the word's lower half, which is the first on the machines we know.
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
 void Lock::lock_slow() {
   for (int i = 0; i < kSpins; ++i) {
@@ -32,7 +24,6 @@ void Lock::lock_slow() {
     }
     pause_cpu();
   }
-  const int saved = errno;
   for (;;) {
     uintptr_t seen = 0;
     if (__atomic_compare_exchange_n(&state_, &seen, self() | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -41,15 +32,12 @@ void Lock::lock_slow() {
         !__atomic_compare_exchange_n(&state_, &seen, seen | 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       continue;
     }
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen | 1), nullptr, nullptr, 0);
+    wait_while(&state_, seen | 1);
   }
-  errno = saved;
 }
 
 void Lock::wake_one() {
-  const int saved = errno;
-  syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  errno = saved;
+  wake_waiter(&state_);
 }
 
 }  // namespace hummock::os

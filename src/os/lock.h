@@ -4,7 +4,14 @@
 
 #include <stdint.h>
 
+#include "os/thread.h"
+
 namespace hummock::os {
+
+// Sleeps while the word has this value; may return without reason. Keeps errno.
+void wait_while(const uintptr_t* word, uintptr_t value);
+// Wakes one of those who sleep so.
+void wake_waiter(const uintptr_t* word);
 
 // States: 0 free; the holder's thread pointer; the same + 1: somebody may sleep. Who sleeps has set the
 // bit, and takes the lock with it, so every sleeper is woken by some later unlock.
@@ -23,6 +30,9 @@ class Lock {
     // release: pairs with the acquire of the next holder.
     if ((__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) & 1) != 0) wake_one();
   }
+
+  // For who knows that no other thread is left: somebody was stopped inside.
+  bool is_held() const { return __atomic_load_n(&state_, __ATOMIC_RELAXED) != 0; }
 
   // For the handlers of fork. A fork in a signal handler may have interrupted this very thread inside
   // the lock: it then stays held, in parent and child, until the interrupted code lets it go.
@@ -50,7 +60,7 @@ class Lock {
   }
 
  private:
-  static uintptr_t self() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
+  static uintptr_t self() { return thread_address(); }
   void lock_slow();
   void wake_one();
 

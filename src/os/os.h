@@ -5,8 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(_WIN32)
+#include "os/windows_calls.h"
+#endif
+
 namespace hummock::os {
 
+#if !defined(_WIN32)
 // The raw calls, in a table so that tests can make any of them fail. Each has its system call's
 // meaning; a failed map or remap returns MAP_FAILED with errno set.
 struct Calls {
@@ -16,6 +21,7 @@ struct Calls {
   void* (*remap)(void* address, size_t old_size, size_t new_size, int flags, void* target);
 };
 extern Calls calls;
+#endif
 
 // Bytes of a page of this kernel, read once at run time.
 size_t page_size();
@@ -29,11 +35,30 @@ void* map(size_t size);
 // below what is mapped already, so that address space stays dense and no surplus is ever reserved.
 void* map_aligned(size_t size, size_t align, size_t before);
 
+// Where memory is promised before it is touched, address space for a region comes without any, and commit()
+// makes some; where there is some already, nothing changes. It reads zero. False: the system has none.
+#if defined(_WIN32)
+inline constexpr bool kMustCommit = true;
+void* reserve_aligned(size_t size, size_t align);
+bool commit(void* address, size_t size);
+#else
+inline constexpr bool kMustCommit = false;
+inline void* reserve_aligned(size_t size, size_t align) {
+  return map_aligned(size, align, 0);
+}
+inline bool commit(void*, size_t) {
+  return true;
+}
+#endif
+
 // Gives address space back. False when the system refused (its map count is exhausted).
 bool unmap(void* address, size_t size);
 
-// Gives the memory behind whole pages back and keeps the address space; it reads zero after. False when
-// refused: contents are then unchanged.
+// Gives back all that map() handed out, where the library may be unloaded.
+void unmap_maps();
+
+// Gives the memory behind whole pages back and keeps the address space; it reads zero after (where memory
+// must be committed: after the next commit). False when refused: contents are then unchanged.
 bool purge(void* address, size_t size);
 
 // Changes the size of a mapping where it stands. False when it cannot.
@@ -45,11 +70,90 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target);
 // Milliseconds of a monotonic clock of a few milliseconds' resolution. No system call (vDSO).
 uint64_t now_ms();
 
+// Nanoseconds of a monotonic clock, for durations. No system call (vDSO).
+uint64_t now_ns();
+
 // Resident bytes of the process, 0 when /proc does not say. Three system calls.
 size_t resident_bytes();
 
 // True when the process runs with more rights than its user (AT_SECURE).
 bool is_privileged();
+
+// The name of an error number, "ENOMEM"; "an unknown error" for one that this layer never meets.
+const char* error_name(int error);
+
+// ---- Huge pages ----------------------------------------------------------------------------------
+// Errors are error numbers, 0 for none. All may be slow: never call them with a lock held.
+
+inline constexpr size_t kHugePage = size_t{2} << 20;
+inline constexpr size_t kGiantPage = size_t{1} << 30;
+
+// Does the system give huge pages to who asks, one by one, where memory is touched? Else it has only those
+// set aside, or given to who has the right to them: large_pages_granted().
+#if defined(_WIN32)
+inline constexpr bool kHasTransparent = false;
+bool large_pages_granted();
+#else
+inline constexpr bool kHasTransparent = true;
+inline bool large_pages_granted() {
+  return false;
+}
+#endif
+
+// `size` bytes at a multiple of `align` on pages of `page` bytes that the system has set aside (size and
+// align are multiples of it), all of them present: touching them cannot fail later. They read zero. Null
+// and *error when it has not enough of them; nothing is mapped then.
+void* map_set_aside(size_t size, size_t align, size_t page, int* error);
+
+// Asks for huge pages where `address` … + size is touched from now on, or for small ones.
+int advise_huge(void* address, size_t size, bool wanted);
+
+// May advise_huge do anything for this process? If not, *why says what stands against it.
+bool transparent_allowed(const char** why);
+
+// Moves what stands in whole huge pages' room onto huge pages. Contents stay, other threads may write.
+int collapse(void* address, size_t size);
+
+// Brings in all memory of the range, which keeps its contents.
+int populate(void* address, size_t size);
+
+// Small pages that read zero in place of what is mapped there, whose pages go back to the system. False when
+// refused: nothing has changed.
+bool replace_by_small(void* address, size_t size);
+
+// Memory of the process that is in no file, resident; 0 when the system does not say.
+size_t private_bytes();
+
+// Memory that can be had without taking it from somebody, the limits of the process's group included; 0 when
+// the system does not say.
+size_t available_bytes();
+
+// ---- What the region log needs -------------------------------------------------------------------
+
+unsigned process_id();
+
+// A new descriptor that appends to the file, which is made if need be, out of the way of the program's
+// own descriptors and closed in programs it executes; -1 and *error.
+int open_append(const char* path, int* error);
+
+// `path` made absolute in `room` bytes; false when it does not fit or the folder is unknown.
+bool absolute_path(const char* path, char* out, size_t room);
+
+// What tells an open file from any other that may later have the same descriptor; 0: it is closed.
+uint64_t file_identity(int fd);
+
+// "20261121-081502" (UTC) with its NUL into `out`, which has 16 bytes.
+void write_time(char* out);
+
+// The machine and the process as they are now, one "name: value" line at a time to `fd`: system, kernel,
+// CPU, memory, commit limits, processes, uptime, rights, huge pages, limits. No memory is allocated.
+void describe_machine(int fd);
+
+// Bytes of the process that stand on huge pages now, of both kinds: a slow look at its whole map.
+struct HugeBytes {
+  size_t transparent, reserved;
+};
+HugeBytes huge_bytes_in_use();
 
 }  // namespace hummock::os
 

@@ -2,6 +2,8 @@
 // block. Only the first header is used; the others read zero, so an inner address finds kind free.
 #include "base/options.h"
 #include "os/os.h"
+#include "os/region_log.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -42,15 +44,34 @@ void unlink(SlabHeader* header) {
 
 // Unmapping can fail where the map count is exhausted: then at least the memory goes back.
 void unmap_or_purge(void* address, size_t size) {
-  if (!os::unmap(address, size)) os::purge(address, size);
+  os::Event event;
+  if (os::unmap(address, size)) {
+    event.log("Free", address, size, -static_cast<ptrdiff_t>(size));
+  } else {
+    os::purge(address, size);
+    event.log("Free failed -> purge", address, size, 0);
+  }
+}
+
+void note_resized(const SlabHeader* header, size_t bytes) {
+  if (header->advised) forget_block(header->bytes - bytes);  // modulo 2^64: may add
 }
 
 // The entry names one mapping; its address space is free again only after it is out of the map.
 char* map_huge(size_t bytes, size_t align) {
+  os::Event event;
   char* start =
       static_cast<char*>(os::map_aligned(bytes, align > kRegionSize ? align : kRegionSize, kHeaders));
-  if (start == nullptr) return nullptr;
+  if (start == nullptr) {
+    event.log("Alloc SP failed", nullptr, bytes, 0, "a large block: no room");
+    return nullptr;
+  }
+  const bool advised = advise_block(start, bytes);
+  event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(bytes + kHeaders),
+            "a large block");
+  headers_of(start)->advised = advised;
   if (enter_region(start, headers_of(start))) return start;
+  if (advised) forget_block(bytes);
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
   return nullptr;
 }
@@ -75,6 +96,7 @@ void release_huge(SlabHeader* header) {
   char* start = header->start;
   const size_t bytes = header->bytes;
   unlink(header);
+  if (header->advised) forget_block(bytes);
   header->kind = Kind::free;
   remove_region(start);
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
@@ -86,27 +108,35 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
   bytes = base::align_down(bytes, os::page_size());
   if (bytes == header->bytes) return header;
   char* start = header->start;
+  os::Event event;
   if (bytes < header->bytes) {
     unmap_or_purge(start + bytes, header->bytes - bytes);
-  } else if (!os::resize_in_place(start, header->bytes, bytes)) {
+  } else if (os::resize_in_place(start, header->bytes, bytes)) {
+    event.log("Grow", start, bytes, static_cast<ptrdiff_t>(bytes - header->bytes), "a large block");
+  } else {
     char* fresh = map_huge(bytes, kRegionSize);
     if (fresh == nullptr) return nullptr;
+    if (headers_of(fresh)->advised) forget_block(bytes);  // what moves keeps its own advice
     if (!os::move_pages(start, header->bytes, bytes, fresh)) {
       remove_region(fresh);
       unmap_or_purge(fresh - kHeaders, kHeaders + bytes);
       return nullptr;
     }
+    event.log("Move", fresh, bytes, -static_cast<ptrdiff_t>(header->bytes), "a large block");
     unlink(header);
     SlabHeader* moved = headers_of(fresh);
     moved->kind = Kind::huge;
     moved->home = header->home;
     moved->start = fresh;
     moved->bytes = bytes;
+    moved->advised = header->advised;
+    note_resized(header, bytes);
     remove_region(start);
     unmap_or_purge(header, kHeaders);
     link(moved);
     return moved;
   }
+  note_resized(header, bytes);
   os::LockGuard guard(lock);
   account(0, static_cast<ptrdiff_t>(bytes) - static_cast<ptrdiff_t>(header->bytes));
   header->bytes = bytes;
@@ -143,6 +173,9 @@ void huge_unlock() {
 }
 void huge_reset() {
   lock.unlock_in_child();
+}
+bool huge_is_locked() {
+  return lock.is_held();
 }
 
 }  // namespace hummock::pages

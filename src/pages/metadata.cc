@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/region_log.h"
 
 namespace hummock::pages {
 namespace {
@@ -21,8 +22,10 @@ void* new_record(size_t size) {
   os::LockGuard guard(lock);
   if (size > left) {
     const size_t chunk = size > kChunk ? base::align_up(size, os::page_size()) : kChunk;
+    os::Event event;
     char* fresh = static_cast<char*>(os::map(chunk));
     if (fresh == nullptr) return nullptr;
+    event.log("Alloc SP", fresh, chunk, static_cast<ptrdiff_t>(chunk), "records");
     next = fresh;
     left = chunk;
   }
@@ -46,6 +49,9 @@ void metadata_unlock() {
 }
 void metadata_reset() {
   lock.unlock_in_child();
+}
+bool metadata_is_locked() {
+  return lock.is_held();
 }
 
 }  // namespace hummock::pages

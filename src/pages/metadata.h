@@ -15,6 +15,7 @@ size_t metadata_bytes();
 void metadata_lock();
 void metadata_unlock();
 void metadata_reset();
+bool metadata_is_locked();
 
 }  // namespace hummock::pages
 

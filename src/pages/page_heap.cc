@@ -1,6 +1,7 @@
 // The page heap: spans of up to 16 MiB from regions, huge-page aware: a span comes from the huge page
 // with the shortest free run that is long enough, so whole huge pages stay free and can go back.
 #include "os/os.h"
+#include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -14,6 +15,8 @@ PurgeQueue purge_queue;
 size_t used_slots;
 size_t peak_bytes;
 size_t mapped_bytes;
+size_t kept_slots;
+size_t huge_bytes;
 uint32_t dirty_slots;
 
 namespace {
@@ -21,7 +24,6 @@ namespace {
 using FreeList = base::List<HugePage, &HugePage::next, &HugePage::prev>;
 
 FreeList free_lists[kSlotsPerHugePage + 1];  // by longest free run; 0 unused
-size_t huge_bytes;                           // of huge blocks
 uint64_t nonempty;                           // bit i: free_lists[i] has a member
 
 void list(HugePage* page) {
@@ -29,7 +31,7 @@ void list(HugePage* page) {
   const uint32_t bit = 1u << page->number;
   page->region->whole_free = (page->region->whole_free & ~bit) | (page->used == 0 ? bit : 0);
   if (page->run == 0) return;
-  if (page->purgeable() != 0) {
+  if (page->warm() != 0) {
     free_lists[page->run].push_front(page);  // memory that is there already is used first
   } else {
     free_lists[page->run].push_back(page);
@@ -43,7 +45,7 @@ void add_dirty(int32_t slots) {
 }
 
 void note_peak() {
-  const size_t now = (used_slots + dirty_slots) * kSlotSize + huge_bytes;
+  const size_t now = (used_slots + dirty_slots + kept_slots) * kSlotSize + huge_bytes;
   if (now > peak_bytes) peak_bytes = now;
 }
 
@@ -52,8 +54,32 @@ void count_used(int32_t slots) {
   note_peak();
 }
 
+// The first touch of a huge page brings memory for all of it.
+void take_huge(HugePage* page, uint32_t mask, unsigned slots) {
+  unlist(page);
+  discount(page);
+  const unsigned clean = slots - base::count_in(page->dirty, mask, slots);
+  if (clean != 0) set_relaxed(clean_taken, clean_taken + clean);
+  page->unread = (page->unread | ~page->dirty) & ~mask;
+  page->dirty = ~uint32_t{0};
+  page->used |= mask;
+  count(page);
+  count_used(static_cast<int32_t>(slots));
+  refile(page);
+}
+
+void give_huge(HugePage* page, uint32_t mask, unsigned slots) {
+  unlist(page);
+  discount(page);
+  page->used &= ~mask;
+  count(page);
+  count_used(-static_cast<int32_t>(slots));
+  refile(page);
+}
+
 // Marks slots used or free. `mask` has `slots` bits and lies in one huge page.
 void take(HugePage* page, uint32_t mask, unsigned slots) {
+  if (page->backing != Backing::small) return take_huge(page, mask, slots);
   unlist(page);
   const unsigned dirty = base::count_in(page->dirty, mask, slots);
   add_dirty(-static_cast<int32_t>(dirty));
@@ -65,6 +91,7 @@ void take(HugePage* page, uint32_t mask, unsigned slots) {
 }
 
 void give(HugePage* page, uint32_t mask, unsigned slots) {
+  if (page->backing != Backing::small) return give_huge(page, mask, slots);
   unlist(page);
   page->used &= ~mask;
   add_dirty(static_cast<int32_t>(slots));
@@ -99,7 +126,7 @@ void for_parts(Region* region, unsigned first, unsigned slots, Change change) {
 Span make_span(Region* region, unsigned first, unsigned slots) {
   bool zeroed = true;
   for_parts(region, first, slots, [&](HugePage* page, uint32_t mask, unsigned count) {
-    zeroed = zeroed && (page->dirty & mask) == 0;
+    zeroed = zeroed && (page->dirty & ~page->unread & mask) == 0;
     take(page, mask, count);
   });
   SlabHeader* header = region->header(first);
@@ -118,7 +145,7 @@ constexpr uint32_t aligned_positions(unsigned align) {
 // First slot of a free run in one huge page, preferring slots with memory; -1 if none is aligned so.
 int find_in_page(const HugePage* page, unsigned slots, unsigned align) {
   const uint32_t aligned = aligned_positions(align);
-  const uint32_t warm = base::runs_of(page->purgeable(), slots) & aligned;
+  const uint32_t warm = base::runs_of(page->warm(), slots) & aligned;
   if (warm != 0) return __builtin_ctz(warm);
   const uint32_t any = base::runs_of(~page->used, slots) & aligned;
   return any != 0 ? __builtin_ctz(any) : -1;
@@ -161,16 +188,22 @@ Span take_span(unsigned slots, unsigned align) {
 }
 
 // Called with page_lock held; new address space joins the lists.
-void add_region(char* base, size_t size, Region* region) {
-  region->base = base;
+void add_region(const NewRegion& fresh, size_t size, Region* region) {
+  region->base = fresh.base;
   region->huge_pages = static_cast<unsigned>(size / (kSlotSize * kSlotsPerHugePage));
   mapped_bytes += size;
+  const bool present = fresh.backing == Backing::pinned || fresh.backing == Backing::kept;
   for (unsigned i = 0; i < region->huge_pages; ++i) {
     HugePage* page = &region->page[i];
     page->region = region;
     page->number = static_cast<uint8_t>(i);
-    if (i == 0) page->used = page->dirty = 1;  // the headers
-    list(page);
+    page->backing = fresh.backing;
+    page->collapsed = present;
+    page->used = i == 0;  // the headers
+    page->dirty = present || (i == 0 && fresh.backing != Backing::small) ? ~uint32_t{0} : page->used;
+    page->unread = page->dirty & ~page->used;
+    count(page);
+    refile(page);
   }
   region->header(0)->remote = reinterpret_cast<uintptr_t>(region);
   region->next = regions;
@@ -185,15 +218,20 @@ bool grow(unsigned slots) {
   const size_t need = wish < kRegionSize ? wish : kRegionSize;
   Region* region = static_cast<Region*>(new_record(sizeof(Region)));
   if (region == nullptr) return false;
+  const bool first = __atomic_load_n(&regions, __ATOMIC_RELAXED) == nullptr;
   for (size_t size = kRegionSize; size >= need; size /= 2) {
-    char* base = static_cast<char*>(os::map_aligned(size, kRegionSize, 0));
-    if (base == nullptr) continue;
-    if (!enter_region(base, reinterpret_cast<SlabHeader*>(base))) {
-      os::unmap(base, size);  // its entry is taken by a region 2 TiB away
+    const NewRegion fresh = map_region(size, first);
+    if (fresh.base == nullptr) continue;
+    if (fresh.backing == Backing::small && !os::commit(fresh.base, kSlotSize)) {
+      os::unmap(fresh.base, size);
+      return false;
+    }
+    if (!enter_region(fresh.base, reinterpret_cast<SlabHeader*>(fresh.base))) {
+      os::unmap(fresh.base, size);  // its entry is taken by a region 2 TiB away
       return false;
     }
     os::LockGuard guard(page_lock);
-    add_region(base, size, region);
+    add_region(fresh, size, region);
     return true;
   }
   return false;
@@ -202,11 +240,28 @@ bool grow(unsigned slots) {
 // The region's record, kept in the header of the slot that holds the headers.
 Region* region_of(SlabHeader* header) {
   const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);
-  return reinterpret_cast<Region*>(reinterpret_cast<SlabHeader*>(base)->remote);
+  return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
 }
 
-unsigned slot_of(const SlabHeader* header) {
-  return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
+// Slots that no memory could be had for: free, and clean, as whatever they had is given back.
+void give_bare(Region* region, unsigned first, unsigned slots) {
+  os::purge(region->base + first * kSlotSize, slots * kSlotSize);
+  os::LockGuard guard(page_lock);
+  for_parts(region, first, slots, [](HugePage* page, uint32_t mask, unsigned count) {
+    give(page, mask, count);
+    unlist(page);
+    page->dirty &= ~mask;
+    add_dirty(-static_cast<int32_t>(count));
+    refile(page);
+  });
+}
+
+// Where memory must be asked for: sees that the slots have some, or gives them back. No lock is held.
+bool have_memory(Region* region, unsigned first, unsigned slots) {
+  if (!os::kMustCommit || region->page[0].backing != Backing::small) return true;
+  if (os::commit(region->base + first * kSlotSize, slots * kSlotSize)) return true;
+  give_bare(region, first, slots);
+  return false;
 }
 
 }  // namespace
@@ -230,15 +285,37 @@ void refile(HugePage* page) {
   }
 }
 
+void discount(const HugePage* page) {
+  const uint32_t purgeable = page->purgeable();
+  add_dirty(-__builtin_popcount(purgeable));
+  kept_slots -= static_cast<size_t>(__builtin_popcount(page->warm() & ~purgeable));
+}
+
+void count(const HugePage* page) {
+  const uint32_t purgeable = page->purgeable();
+  add_dirty(__builtin_popcount(purgeable));
+  kept_slots += static_cast<size_t>(__builtin_popcount(page->warm() & ~purgeable));
+}
+
+void set_backing(HugePage* page, Backing backing) {
+  unlist(page);
+  discount(page);
+  page->backing = backing;
+  count(page);
+  refile(page);
+}
+
 Span allocate_span(unsigned slots, unsigned align_slots) {
   if (align_slots == 1) {
     if (SlabHeader* header = take_cached(slots)) return {header, false};
   }
   for (int attempt = 0; attempt < 3; ++attempt) {
-    {
-      os::LockGuard guard(page_lock);
-      const Span span = take_span(slots, align_slots);
-      if (span.header != nullptr) return span;
+    page_lock.lock();
+    const Span span = take_span(slots, align_slots);
+    page_lock.unlock();
+    if (span.header != nullptr) {
+      if (os::kMustCommit && !have_memory(region_of(span.header), slot_of(span.header), slots)) break;
+      return span;
     }
     // A region that another thread used up meanwhile, or a small one without the alignment: once more.
     if (!grow(slots + align_slots - 1)) break;
@@ -268,16 +345,19 @@ void shrink_span(SlabHeader* header, unsigned slots) {
 }
 
 bool grow_span(SlabHeader* header, unsigned slots) {
-  os::LockGuard guard(page_lock);
   Region* region = region_of(header);
   const unsigned end = slot_of(header) + header->slots;
   const unsigned more = slots - header->slots;
   if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
-  bool free = true;
-  for_parts(region, end, more,
-            [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
-  if (!free) return false;
-  for_parts(region, end, more, take);
+  {
+    os::LockGuard guard(page_lock);
+    bool free = true;
+    for_parts(region, end, more,
+              [&](HugePage* page, uint32_t mask, unsigned) { free = free && (page->used & mask) == 0; });
+    if (!free) return false;
+    for_parts(region, end, more, take);
+  }
+  if (!have_memory(region, end, more)) return false;
   header->slots = static_cast<uint16_t>(slots);
   header->bytes = slots * kSlotSize;
   return true;
@@ -285,56 +365,26 @@ bool grow_span(SlabHeader* header, unsigned slots) {
 
 void note_huge_bytes(size_t bytes) {
   os::LockGuard guard(page_lock);
-  huge_bytes = bytes;
+  set_relaxed(huge_bytes, bytes);
   note_peak();
-}
-
-Totals totals() {
-  os::LockGuard guard(page_lock);
-  Totals sum = {};
-  sum.mapped = mapped_bytes;
-  sum.used = (used_slots - cached_slots()) * kSlotSize;
-  sum.dirty = (dirty_slots + cached_slots()) * kSlotSize;
-  sum.peak = peak_bytes;
-  sum.purged = purged_slots * kSlotSize;
-  huge_totals(&sum);
-  return sum;
-}
-
-void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
-  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
-       region = region->next) {
-    for (unsigned slot = 1; slot < region->huge_pages * kSlotsPerHugePage; ++slot) {
-      visit(region->header(slot), context);
-    }
-  }
-  visit_huge(visit, context);
-}
-
-SlabHeader* enclosing_span(const void* p) {
-  SlabHeader* header = find_header(p);
-  if (header == nullptr || (header - slot_of(header))->kind == Kind::huge) return enclosing_huge(p);
-  if (slot_of(header) == 0) return nullptr;
-  for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
-    if (header->kind == Kind::large) return header->slots >= slots ? header : nullptr;
-    if (header->kind != Kind::free) return nullptr;
-  }
-  return nullptr;
 }
 
 void lock_all() {
   huge_lock();
   page_lock.lock_for_fork();
   metadata_lock();
+  before_fork();
 }
 
 void unlock_all() {
+  after_fork_in_parent();
   metadata_unlock();
   page_lock.unlock_after_fork();
   huge_unlock();
 }
 
 void reset_all() {
+  after_fork_in_child();
   metadata_reset();
   page_lock.unlock_in_child();
   huge_reset();

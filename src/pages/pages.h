@@ -8,6 +8,7 @@ namespace hummock::pages {
 
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
+inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
 inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
 
 struct Span {
@@ -51,6 +52,9 @@ bool purge_all(size_t keep);
 
 struct Totals {
   size_t mapped, used, dirty, purged, peak, huge_blocks, huge_bytes;
+  size_t pinned, advised, refusals;  // huge pages: see backing.h
+  size_t headers;                    // memory of the regions' headers
+  size_t kept;                       // what of `dirty` no tick gives back
 };
 Totals totals();
 
@@ -65,6 +69,11 @@ SlabHeader* enclosing_span(const void* p);
 void lock_all();
 void unlock_all();
 void reset_all();
+
+// When no other thread is left: was one stopped inside a lock of this layer?
+bool is_locked();
+// Gives all regions and records back. Nothing of the library may be used after.
+void unmap_all();
 
 }  // namespace hummock::pages
 

@@ -4,6 +4,8 @@
 // The system call is made without the lock: the slots are marked used meanwhile, so nobody takes them.
 #include "base/options.h"
 #include "os/os.h"
+#include "os/region_log.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/span_cache.h"
@@ -56,7 +58,7 @@ size_t budget_slots() {
 
 // Purges the runs of `mask`; the bits of what the system refused.
 uint32_t purge_runs(const HugePage* page, uint32_t mask) {
-  char* base = page->region->base + page->number * (kSlotsPerHugePage * kSlotSize);
+  char* base = page->start();
   uint32_t failed = 0;
   while (mask != 0) {
     const unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
@@ -69,26 +71,85 @@ uint32_t purge_runs(const HugePage* page, uint32_t mask) {
   return failed;
 }
 
-// Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
-// meanwhile. False when the system refused.
-bool purge_page(HugePage* page) {
-  const uint32_t mask = page->purgeable();
-  const uint32_t slots = static_cast<uint32_t>(__builtin_popcount(mask));
+// Free slots of the mask look used: nobody takes them, nobody purges them.
+void hide(HugePage* page, uint32_t mask) {
   unlist(page);
-  page->used |= mask;  // nobody takes, nobody purges
-  __atomic_store_n(&dirty_slots, dirty_slots - slots, __ATOMIC_RELAXED);
+  discount(page);
+  page->busy = true;
+  page->used |= mask;
+  count(page);
   refile(page);
+}
+
+// Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
+// meanwhile; `*given` counts them. False when the system refused.
+bool purge_page(HugePage* page, size_t* given) {
+  const uint32_t mask = page->purgeable();
+  const bool split = page->backing == Backing::loose && page->used != 0;
+  hide(page, mask);
   page_lock.unlock();
+  // With the advice still on it the kernel would make the huge page whole again.
+  if (split) os::advise_huge(page->start(), kHugePageSize, false);
   const uint32_t failed = purge_runs(page, mask);
   page_lock.lock();
-  const uint32_t kept = static_cast<uint32_t>(__builtin_popcount(failed));
+  const uint32_t gone = mask & ~failed;
   unlist(page);
+  discount(page);
+  if (split) {
+    page->backing = Backing::small;
+    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
+  }
+  page->collapsed = page->busy = false;
   page->used &= ~mask;
-  page->dirty &= ~(mask & ~failed);
-  __atomic_store_n(&dirty_slots, dirty_slots + kept, __ATOMIC_RELAXED);
-  purged_slots += slots - kept;
+  page->dirty &= ~gone;
+  page->unread &= page->dirty;
+  count(page);
   refile(page);
+  const size_t slots = static_cast<size_t>(__builtin_popcount(gone));
+  purged_slots += slots;
+  *given += slots;
   return failed == 0;
+}
+
+// A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_page.
+bool give_pinned(HugePage* page) {
+  hide(page, ~uint32_t{0});
+  page_lock.unlock();
+  const bool gone = os::replace_by_small(page->start(), kHugePageSize);
+  const bool advised = gone && os::advise_huge(page->start(), kHugePageSize, true) == 0;
+  page_lock.lock();
+  unlist(page);
+  discount(page);
+  page->busy = false;
+  page->used = 0;
+  if (gone) {
+    page->dirty = page->unread = 0;
+    page->collapsed = false;
+    page->backing = advised ? Backing::whole : Backing::small;
+    __atomic_fetch_sub(&pinned_bytes, kHugePageSize, __ATOMIC_RELAXED);
+    if (advised) __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
+    purged_slots += kSlotsPerHugePage;
+  }
+  count(page);
+  refile(page);
+  return gone;
+}
+
+bool give_all_pinned() {
+  if (relaxed(pinned_bytes) == 0) return false;
+  os::Event event;
+  size_t given = 0;
+  {
+    os::LockGuard guard(page_lock);
+    for (Region* region = regions; region != nullptr; region = region->next) {
+      for (unsigned i = 0; i < region->huge_pages; ++i) {
+        HugePage* page = &region->page[i];
+        if (page->backing == Backing::pinned && page->used == 0) given += give_pinned(page);
+      }
+    }
+  }
+  if (given != 0) event.log("Purge", nullptr, given * kHugePageSize, 0, "large pages that were set aside");
+  return given != 0;
 }
 
 // Pages that entered since the last tick get its time: no clock is read when a span is freed.
@@ -99,25 +160,34 @@ void stamp(uint64_t now) {
 }
 
 // Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
-bool purge_while(uint64_t before, size_t keep, uint64_t now) {
-  bool any = false;
+// How many slots went, and where the first huge page was.
+size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** first) {
+  size_t given = 0;
   os::LockGuard guard(page_lock);
   stamp(now);
   halve_regret(now, static_cast<uint64_t>(options::values.decay_ms));
-  if (now < refused_until && before != kForEver) return false;
+  if (now < refused_until && before != kForEver) return 0;
   while (HugePage* page = purge_queue.front()) {
     if (page->since > before) {
       if (dirty_slots <= keep) break;
       set_relaxed(excess_purged,
                   excess_purged + static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
     }
-    if (!purge_page(page)) {
+    if (given == 0) *first = page->start();
+    if (!purge_page(page, &given)) {
       refused_until = now + 100;
       break;
     }
-    any = true;
   }
-  return any;
+  return given;
+}
+
+bool purge_while(uint64_t before, size_t keep, uint64_t now) {
+  os::Event event;
+  const void* first = nullptr;
+  const size_t slots = purge_queued(before, keep, now, &first);
+  if (slots != 0) event.log("Purge", first, slots * kSlotSize, 0);
+  return slots != 0;
 }
 
 void flush_cache() {
@@ -148,11 +218,14 @@ void tick() {
     flush_cache();
   }
   purge_while(now > half ? now - half : 0, budget_slots(), now);
+  if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
 }
 
 bool purge_all(size_t keep) {
+  os::Event().log("Flush request", nullptr, keep, 0, "to keep");
   flush_cache();
-  return purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
+  const bool any = purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
+  return (keep == 0 && give_all_pinned()) || any;
 }
 
 }  // namespace hummock::pages

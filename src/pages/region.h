@@ -5,20 +5,25 @@
 #include "base/bits.h"
 #include "base/list.h"
 #include "os/lock.h"
+#include "pages/backing.h"
 #include "pages/pages.h"
 
 namespace hummock::pages {
 
 struct Region;
 
-// 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (reads
-// zero). Invariant: in the free list of its longest run, and in the purge queue if dirty & ~used ≠ 0.
+// 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (no memory;
+// reads zero). Invariant: in the free list of its longest run, and in the purge queue if purgeable() ≠ 0.
 struct HugePage {
   uint32_t used;
-  uint32_t dirty;  // may hold memory or contents; used slots count as dirty
-  uint8_t run;     // longest run of free slots = the free list it stands in
-  uint8_t number;  // in its region
+  uint32_t dirty;   // may hold memory; used slots count as dirty
+  uint32_t unread;  // dirty slots nobody ever had: memory came with the huge page, and reads zero
+  uint8_t run;      // longest run of free slots = the free list it stands in
+  uint8_t number;   // in its region
   bool queued;
+  bool busy;       // being purged: not as full as it looks
+  bool collapsed;  // its room stands on a huge page, as far as it could be brought there
+  Backing backing;
   uint64_t since;  // when it entered the purge queue, ms; kNow until the next tick
   Region* region;
   HugePage* next;
@@ -26,7 +31,17 @@ struct HugePage {
   HugePage* purge_next;
   HugePage* purge_prev;
 
-  uint32_t purgeable() const { return dirty & ~used; }
+  uint32_t warm() const { return dirty & ~used; }
+  bool is_full() const { return __builtin_popcount(used) >= kFullSlots; }
+  // What may go back now: a huge page is not split for a little.
+  uint32_t purgeable() const {
+    if (backing == Backing::small) return warm();
+    if (backing == Backing::loose) return is_full() ? 0 : warm();
+    return backing == Backing::whole && used == 0 ? dirty : 0;
+  }
+  char* start() const;
+
+  static constexpr int kFullSlots = 29;
 };
 
 inline constexpr uint64_t kNow = ~uint64_t{0};
@@ -37,12 +52,33 @@ struct Region {
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   uint32_t whole_free;  // bit i: huge page i is wholly free
+  char* copy;           // for the child, from before a fork until after it
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
 };
 
+inline char* HugePage::start() const {
+  return region->base + size_t{number} * (kSlotsPerHugePage * kSlotSize);
+}
+
+// What is taken ahead of need: by huge_reserve, or because a page of 1 GiB holds many regions.
+struct Reserve {
+  char* next;
+  size_t left;
+  Backing backing;
+};
+extern os::Lock reserve_lock;
+extern Reserve reserve;  // guarded by reserve_lock, as are the next two
+inline constexpr unsigned kMostGiants = 256;
+extern char* giants[kMostGiants];  // pages of 1 GiB
+extern unsigned giant_count;
+
 using PurgeQueue = base::List<HugePage, &HugePage::purge_next, &HugePage::purge_prev>;
+
+inline unsigned slot_of(const SlabHeader* header) {
+  return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
+}
 
 extern os::Lock page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
@@ -52,10 +88,20 @@ extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
 extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
+extern size_t huge_bytes;     // of huge blocks; atomic, relaxed: written under the lock
+extern size_t kept_slots;     // free slots with memory behind them that are not purgeable
 
 // Around every change of `used` or `dirty`: off its free list before, where it belongs now after.
 void unlist(HugePage* page);
 void refile(HugePage* page);
+
+// Around a change of a huge page that is not simply `small` before and after: what it adds to dirty_slots
+// and kept_slots is taken off before, and added after.
+void discount(const HugePage* page);
+void count(const HugePage* page);
+
+// Sets the backing of a huge page that stands in its lists.
+void set_backing(HugePage* page, Backing backing);
 
 bool dirty_over_budget();
 
@@ -68,6 +114,7 @@ void note_huge_bytes(size_t bytes);
 void huge_lock();
 void huge_unlock();
 void huge_reset();
+bool huge_is_locked();
 void huge_totals(Totals* out);
 void visit_huge(void (*visit)(const SlabHeader*, void*), void* context);
 SlabHeader* enclosing_huge(const void* p);

@@ -11,7 +11,8 @@
 
 namespace hummock::pages {
 
-inline constexpr unsigned kMapEntries = 65536;
+// 2 TiB, or all there is of a 32-bit address space.
+inline constexpr unsigned kMapEntries = sizeof(void*) == 8 ? 65536 : 128;
 
 struct RegionMap {
   intptr_t distance[kMapEntries];     // atomic, relaxed: a block's address reaches a thread only

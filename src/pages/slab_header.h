@@ -28,15 +28,22 @@ enum class Kind : uint8_t {
   huge,      // one block with a mapping of its own
 };
 
+// What a block in use adds to its slab's live_sum: its address, which is large beside the sum of all
+// offsets in a slab. Where addresses are not, each counts as if it stood above 4 GiB.
+inline uint64_t weight_of(const void* block) {
+  constexpr uint64_t kLift = sizeof(void*) == 8 ? 0 : uint64_t{1} << 32;
+  return kLift + reinterpret_cast<uintptr_t>(block);
+}
+
 struct SlabHeader {
   // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
-  uintptr_t owner;     // the heap that frees here by the fast path; heap + kDirect; kNobody; kShared.
-                       // In each slot of the slab. Atomic, relaxed: only a heap itself stores or
-                       // removes its own address.
-  void* free;          // blocks freed and not yet taken, linked through their first word
-  uintptr_t live_sum;  // sum of the addresses of the blocks in use: 0 is an empty slab, and what is
-                       // no such sum shows that something else was freed
-  SlabHeader* next;    // list of the heap, or of the shard
+  uintptr_t owner;    // the heap that frees here by the fast path; heap + kDirect; kNobody; kShared.
+                      // In each slot of the slab. Atomic, relaxed: only a heap itself stores or
+                      // removes its own address.
+  void* free;         // blocks freed and not yet taken, linked through their first word
+  uint64_t live_sum;  // sum of the weights of the blocks in use: 0 is an empty slab, and what is
+                      // no such sum shows that something else was freed
+  SlabHeader* next;   // list of the heap, or of the shard
   SlabHeader* prev;
   uint16_t carved;    // blocks ever cut from the slab since it was taken; ≤ capacity
   uint16_t capacity;  // blocks it has room for
@@ -56,11 +63,12 @@ struct SlabHeader {
   uint16_t slots;         // slots of the span
   bool listed;            // shared: stands in its shard's list. Guarded by the shard.
   bool full;              // owned: stands in the heap's list of full slabs
+  bool advised;           // huge: transparent huge pages were asked for
   SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
   SlabHeader* huge_prev;
 
-  // Blocks in use. Exact: offsets in the slab add up to less than one start address.
-  size_t used() const { return live_sum == 0 ? 0 : live_sum / reinterpret_cast<uintptr_t>(start); }
+  // Blocks in use. Exact: offsets in the slab add up to less than one weight.
+  size_t used() const { return live_sum == 0 ? 0 : static_cast<size_t>(live_sum / weight_of(start)); }
 };
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");

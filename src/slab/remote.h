@@ -21,7 +21,7 @@ inline constexpr uint64_t kQueued = uint64_t{1} << 62;
 inline constexpr uint64_t kSharedBit = uint64_t{1} << 63;
 
 inline void* chain_of(uint64_t word) {
-  return reinterpret_cast<void*>(word & kPointerMask);
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(word & kPointerMask));
 }
 inline uint32_t count_of(uint64_t word) {
   return static_cast<uint32_t>((word >> kCountShift) & kCountMask);

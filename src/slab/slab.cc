@@ -7,20 +7,19 @@ namespace {
 
 constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
 
-// The sum of the addresses of all carved blocks.
-uintptr_t sum_of_carved(const SlabHeader* slab) {
-  const uintptr_t carved = slab->carved;
-  return carved * reinterpret_cast<uintptr_t>(slab->start) +
-         carved * (carved - 1) / 2 * row_of(slab).block_size;
+// The sum of the weights of all carved blocks.
+uint64_t sum_of_carved(const SlabHeader* slab) {
+  const uint64_t carved = slab->carved;
+  return carved * weight_of(slab->start) + carved * (carved - 1) / 2 * row_of(slab).block_size;
 }
 
 // For blocks without a stamp: the list has exactly `count` blocks, which add up to `sum`. A block that was
 // freed twice makes a cycle or a short cut, an overwritten link leads elsewhere.
-void check_list(const SlabHeader* slab, size_t count, uintptr_t sum) {
+void check_list(const SlabHeader* slab, size_t count, uint64_t sum) {
   void* block = slab->free;
-  uintptr_t seen = 0;
+  uint64_t seen = 0;
   for (; count != 0 && stands_in(slab, block); --count, block = link_of(block)) {
-    seen += reinterpret_cast<uintptr_t>(block);
+    seen += weight_of(block);
   }
   if (count != 0 || block != end_of(slab) || seen != sum) {
     corrupted(slab, "a freed block was written to or freed twice");
@@ -31,7 +30,7 @@ void check_list(const SlabHeader* slab, size_t count, uintptr_t sum) {
 // An inner or foreign pointer that was freed, and a block freed twice, leave another remainder.
 size_t checked_used(const SlabHeader* slab) {
   const size_t used = slab->used();
-  const uintptr_t offsets = slab->live_sum - used * reinterpret_cast<uintptr_t>(slab->start);
+  const uint64_t offsets = slab->live_sum - used * weight_of(slab->start);
   if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
   if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 ||
       offsets >= used * slab->bytes + (used == 0)) {
@@ -60,7 +59,7 @@ void* carve(SlabHeader* slab) {
 // What the owner freed. All of them are blocks; each is looked at once more when it is handed out.
 void* take_freed(SlabHeader* slab) {
   void* first = slab->free;
-  const uintptr_t all = sum_of_carved(slab);
+  const uint64_t all = sum_of_carved(slab);
   const size_t used = checked_used(slab);
   if (!has_stamp(slab)) check_list(slab, slab->carved - used, all - slab->live_sum);
   slab->free = end_of(slab);
@@ -158,9 +157,8 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
 }
 
 void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
-  uintptr_t sum = slab->live_sum;
-  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain))
-    sum -= reinterpret_cast<uintptr_t>(chain);
+  uint64_t sum = slab->live_sum;
+  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain)) sum -= weight_of(chain);
   if (count != 0 || chain != nullptr || sum != 0) {
     corrupted(slab, "a block was freed twice, or a pointer that is no block");
   }

@@ -61,7 +61,7 @@ inline void put_block(SlabHeader* slab, void* block) {
   link_of(block) = slab->free;
   if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
   slab->free = block;
-  slab->live_sum -= reinterpret_cast<uintptr_t>(block);
+  slab->live_sum -= weight_of(block);
 }
 
 struct Pushed {

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "bench.h"
+#include "doctor.h"
 #include "hummock/hummock.h"
+#include "log_cli.h"
 #include "program.h"
 #include "run.h"
 #include "spaces.h"
@@ -39,6 +41,12 @@ int dispatch(int count, char** arguments) {
   run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
   run_command->add_flag("--verbose", options.verbose, "print at start what is in effect");
   run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
+  run_command
+      ->add_option("--log", options.log,
+                   "log what goes to and from the system, to malloc_<process>.log or FILE")
+      ->expected(0, 1)
+      ->default_str(RunOptions::kDefaultLog)
+      ->type_name("[=FILE]");
   run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
   run_command->add_option("--conf", options.conf, "options as key:value,key:value");
   run_command->add_option("--lib", options.library, "the library to preload");
@@ -78,6 +86,8 @@ int dispatch(int count, char** arguments) {
   spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
+  const LogCommand log_command(app);
+  const DoctorCommand doctor_command(app);
   BenchCommand bench_command(app);
 
   CLI11_PARSE(app, count, arguments);
@@ -86,6 +96,8 @@ int dispatch(int count, char** arguments) {
     return 0;
   }
   if (*spaces_command) return spaces(watched);
+  if (doctor_command.chosen()) return doctor_command.run();
+  if (log_command.chosen()) return log_command.run();
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }

@@ -37,6 +37,10 @@ void set_environment(const RunOptions& options, const std::string& library) {
   if (options.checked) set("HUMMOCK_CHECKED", "on");
   if (options.verbose) set("HUMMOCK_VERBOSE", "on");
   if (options.stats) set("HUMMOCK_STATS", "exit");
+  if (!options.log.empty()) {
+    set("HUMMOCK_LOG", "region");
+    set("HUMMOCK_LOG_FILE", options.log);
+  }
   if (!options.decay_ms.empty()) set("HUMMOCK_DECAY_MS", options.decay_ms);
   if (!options.conf.empty()) set("HUMMOCK_CONF", options.conf);
   if (!options.space_initial.empty()) set("HUMMOCK_SPACE_INITIAL", options.space_initial);

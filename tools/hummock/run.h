@@ -10,6 +10,8 @@ struct RunOptions {
   bool checked = false;
   bool verbose = false;
   bool stats = false;
+  static constexpr const char* kDefaultLog = "malloc_%p.log";
+  std::string log;  // the file's name; empty: no log
   std::string decay_ms;
   std::string conf;
   std::string space_initial;  // empty: no space; else the other space_… say what kind

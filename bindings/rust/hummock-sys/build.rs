@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 
 /// These take over the C library's and C++'s names.
 const OVERRIDES: [&str; 2] = ["libc.cc", "operators.cc"];
+
+/// These are Windows's alone.
+fn is_of_windows(name: &str) -> bool {
+    name.starts_with("windows") || name == "bohemia.cc" || name == "served_absent.cc"
+}
 /// The one file that catches exceptions.
 const CATCHES: &str = "quiet_call.cc";
 
@@ -35,7 +40,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
             sources(&path, found);
-        } else if name.ends_with(".cc") && !OVERRIDES.contains(&name.as_str()) {
+        } else if name.ends_with(".cc") && !OVERRIDES.contains(&name.as_str()) && !is_of_windows(&name) {
             found.push(path);
         }
     }

@@ -9,14 +9,20 @@ namespace {
 constexpr unsigned kMost = 24;
 constexpr unsigned kOwn = 3;  // callers() and two layers of checked mode
 
+// The unwinder allocates: what it asks for gets no stack of its own.
+__thread bool in_unwinder __attribute__((tls_model("initial-exec")));
+
 }  // namespace
 
 unsigned callers(void** frames, unsigned most) {
+  if (most == 0 || in_unwinder) return 0;
+  in_unwinder = true;
   void* all[kMost];
   const unsigned wish = most + kOwn < kMost ? most + kOwn : kMost;
   const unsigned count = static_cast<unsigned>(backtrace(all, static_cast<int>(wish)));
   unsigned kept = 0;
   for (unsigned i = kOwn; i < count && kept < most; ++i) frames[kept++] = all[i];
+  in_unwinder = false;
   return kept;
 }
 

@@ -1,0 +1,28 @@
+// What this layer asks of the system. The os layer defines it.
+#ifndef HUMMOCK_BASE_SYSTEM_H
+#define HUMMOCK_BASE_SYSTEM_H
+
+#include <stddef.h>
+
+namespace hummock::base {
+
+// Writes to a descriptor (1 and 2 exist everywhere) in one call if it can. Keeps errno; text that cannot be
+// written is lost. Takes no lock of ours.
+void write_text(int fd, const char* text, size_t length);
+
+// Ends the process at once, as a crash: for a heap that cannot go on.
+[[noreturn]] void stop();
+
+// Ends the process with this status and without ado: no handler of exit runs.
+[[noreturn]] void leave(int status);
+
+// The process's NAME=value strings up to a null pointer; null when there are none.
+const char* const* environment();
+
+// Options that the program brings along, null when it has none; and what people know them by.
+const char* program_conf();
+const char* program_conf_name();
+
+}  // namespace hummock::base
+
+#endif  // HUMMOCK_BASE_SYSTEM_H

@@ -1,0 +1,37 @@
+// Where no space can serve malloc: on Windows. What heap/served.h says, for a mode that is never on.
+#include <errno.h>
+
+#include "base/message.h"
+#include "heap/served.h"
+
+namespace hummock::heap::served {
+
+void start() {
+  base::die(base::Line() << "space_initial: malloc cannot be served from a space on this system");
+}
+
+void handle_forks() {}
+
+bool owns(const void*) {
+  return false;
+}
+
+// Nobody comes here: start() does not return, and owns() is false.
+void* allocate(size_t, size_t, bool) {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+void* reallocate(void*, size_t, bool) {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+size_t usable_size(const void*) {
+  return 0;
+}
+
+void release(void*) {}
+void release_sized(const char*, void*, size_t, size_t) {}
+
+}  // namespace hummock::heap::served

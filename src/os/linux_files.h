@@ -1,0 +1,28 @@
+// Small files of /proc and /sys, read without allocating.
+#ifndef HUMMOCK_OS_LINUX_FILES_H
+#define HUMMOCK_OS_LINUX_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace hummock::os {
+
+inline constexpr uint64_t kNoNumber = ~uint64_t{0};
+
+// The file's first room - 1 bytes, ended by NUL; 0 bytes when it cannot be read. Keeps errno.
+size_t read_file(const char* path, char* out, size_t room);
+
+// The number after `key` where that stands at the start of a line, else kNoNumber. An empty key takes the
+// first number of the text.
+uint64_t number_after(const char* text, const char* key);
+
+// Likewise of a file, whose first 4 KiB are looked at.
+uint64_t number_in_file(const char* path, const char* key);
+
+// The rest of the line after `key` and what separates it (spaces, ':', '=', '"'); its length in `*length`.
+// Null when no line begins with the key.
+const char* text_after(const char* text, const char* key, size_t* length);
+
+}  // namespace hummock::os
+
+#endif  // HUMMOCK_OS_LINUX_FILES_H

@@ -1,0 +1,119 @@
+// Huge pages on Linux: hugetlb (pages set aside by the administrator) and transparent ones.
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "base/bits.h"
+#include "os/linux_files.h"
+#include "os/os.h"
+
+namespace hummock::os {
+namespace {
+
+// Of kernels newer than the C library's headers.
+constexpr int kPopulateWrite = 23;
+constexpr int kCollapse = 25;
+constexpr int kFixedNoReplace = 0x100000;
+
+constexpr char kTransparent[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+constexpr char kTransparent2M[] = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
+
+int advise(void* address, size_t size, int advice) {
+  const int saved = errno;
+  const int error = calls.advise(address, size, advice) == 0 ? 0 : errno;
+  errno = saved;
+  return error;
+}
+
+bool chosen(const char* path, const char* mode) {
+  char text[128];
+  return read_file(path, text, sizeof text) != 0 && strstr(text, mode) != nullptr;
+}
+
+}  // namespace
+
+void* map_set_aside(size_t size, size_t align, size_t page, int* error) {
+  void* place = map_aligned(size, align, 0);
+  if (place == nullptr || !unmap(place, size)) {
+    *error = ENOMEM;
+    return nullptr;
+  }
+  const int saved = errno;
+  // With MAP_NORESERVE the pages would only be looked for when touched, and their lack be a SIGBUS.
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | kFixedNoReplace |
+                    static_cast<int>(base::log2_floor(page) << 26);
+  void* got = calls.map(place, size, PROT_READ | PROT_WRITE, flags);
+  *error = got == MAP_FAILED ? errno : got != place ? EEXIST : populate(got, size);
+  // A kernel that cannot populate has reserved them all the same. Other errors (the limit of a group, a node
+  // without such pages) would be a SIGBUS when touched.
+  if (*error == EINVAL && got == place) *error = 0;
+  if (*error != 0 && got != MAP_FAILED) calls.unmap(got, size);
+  errno = saved;
+  return *error == 0 ? got : nullptr;
+}
+
+int advise_huge(void* address, size_t size, bool wanted) {
+  return advise(address, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+bool transparent_allowed(const char** why) {
+  // 1: off. 3: off but where advised (Linux 6.18).
+  if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
+    *why = "PR_SET_THP_DISABLE is set for the process";
+    return false;
+  }
+  const bool own_mode = chosen(kTransparent2M, "[") && !chosen(kTransparent2M, "[inherit]");
+  if (chosen(own_mode ? kTransparent2M : kTransparent, "[never]")) {
+    *why = "transparent_hugepage/enabled is never";
+    return false;
+  }
+  return true;
+}
+
+int collapse(void* address, size_t size) {
+  return advise(address, size, kCollapse);
+}
+
+int populate(void* address, size_t size) {
+  return advise(address, size, kPopulateWrite);
+}
+
+bool replace_by_small(void* address, size_t size) {
+  const int saved = errno;
+  const void* got = calls.map(address, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
+  errno = saved;
+  return got == address;
+}
+
+size_t private_bytes() {
+  char text[128];
+  size_t numbers[3] = {};  // size, resident, shared
+  read_file("/proc/self/statm", text, sizeof text);
+  const char* at = text;
+  for (size_t& number : numbers) {
+    for (; *at >= '0' && *at <= '9'; ++at) number = number * 10 + static_cast<size_t>(*at - '0');
+    if (*at == ' ') ++at;
+  }
+  return (numbers[1] - numbers[2]) * page_size();
+}
+
+size_t available_bytes() {
+  const uint64_t kib = number_in_file("/proc/meminfo", "MemAvailable");
+  size_t least = kib == kNoNumber ? 0 : kib << 10;
+  // Where a group is all that a container sees: version 2, version 1.
+  constexpr const char* kLimits[][2] = {
+      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+  for (const auto& [most, current] : kLimits) {
+    const uint64_t limit = number_in_file(most, "");
+    const uint64_t now = number_in_file(current, "");
+    if (limit == kNoNumber || now == kNoNumber) continue;
+    const size_t left = limit > now ? limit - now : 0;
+    if (left < least) least = left;
+  }
+  return least;
+}
+
+}  // namespace hummock::os

@@ -1,0 +1,56 @@
+// The region log: a line for each time address space or memory goes between the system and the allocator,
+// appended to a file in one write, so that a crash loses nothing. Off unless the option `log` says so.
+#ifndef HUMMOCK_OS_REGION_LOG_H
+#define HUMMOCK_OS_REGION_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace hummock::base {
+class Line;
+}
+
+namespace hummock::os {
+
+// Opens the file and writes what the machine and the options are. Call once, when the options are read and
+// before the first region. A file that cannot be opened is told on standard error, and there is no log.
+void start_log();
+
+// In the child of a fork: its first event opens a file of its own.
+void log_after_fork();
+
+// True when events are logged; atomic, relaxed: what the log needs is set before a second thread exists.
+extern bool log_on;
+inline bool is_logging() {
+  return __atomic_load_n(&log_on, __ATOMIC_RELAXED);
+}
+
+// A line beside the events: "name: text". Not in a child that has logged no event.
+void log_note(const char* name, const base::Line& text);
+
+// Bytes of address space that the log has seen come and not go.
+size_t logged_total();
+
+// One call of the system. Made just before it; `log` after it writes the line.
+class Event {
+ public:
+  Event() : start_(is_logging() ? begin() : 0) {}
+
+  // `what` is "Alloc SP" and so on; `change` is what comes to (or goes from) the mapped total. `reason`, if
+  // not null, says why or what more.
+  void log(const char* what, const void* address, size_t size, ptrdiff_t change,
+           const char* reason = nullptr) {
+    if (start_ != 0) write(what, address, size, change, reason);
+  }
+  bool on() const { return start_ != 0; }
+
+ private:
+  static uint64_t begin();
+  void write(const char* what, const void* address, size_t size, ptrdiff_t change, const char* reason);
+
+  uint64_t start_;  // ns; 0: the log is off
+};
+
+}  // namespace hummock::os
+
+#endif  // HUMMOCK_OS_REGION_LOG_H

@@ -1,0 +1,55 @@
+// Threads: their ends, one word of their own, and the calls that make one.
+#ifndef HUMMOCK_OS_THREAD_H
+#define HUMMOCK_OS_THREAD_H
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#include "os/windows_slot.h"
+#else
+// A pointer that each thread has for itself, at first &initial. Initial-exec: one load, and no trouble
+// with dlopen at this size.
+#define HUMMOCK_THREAD_POINTER(type, initial) __thread __attribute__((tls_model("initial-exec"))) type*
+// Known to stand in this very library: no detour to find it.
+#define HUMMOCK_HIDDEN __attribute__((visibility("hidden")))
+namespace hummock::os {
+// Something of the thread's own: no other live thread has it. Its two lowest bits are 0.
+inline uintptr_t thread_address() {
+  return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+}
+}  // namespace hummock::os
+#endif
+
+namespace hummock::os {
+
+// Has end(value) called when a thread ends that has a value. Once, before any value is set.
+void on_thread_exit(void (*end)(void*));
+// The calling thread's value; null: none.
+void set_exit_value(void* value);
+
+// Is the calling thread at its end when end(value) is called, `own` telling whether the value is its own?
+#if defined(_WIN32)
+bool ends_thread(bool own);
+#else
+inline bool ends_thread(bool) {
+  return true;
+}
+#endif
+
+// A value that is set while the thread ends, after end() was called for it, brings another call.
+#if defined(_WIN32)
+inline constexpr bool kExitRepeats = false;
+#else
+inline constexpr bool kExitRepeats = true;
+#endif
+
+// Has these called around a fork of the process, where there is such a thing.
+void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+
+// A thread of the allocator's own, with all signals blocked. Nobody waits for it. False: none to be had.
+bool start_thread(void (*run)());
+void sleep_ms(unsigned ms);
+
+}  // namespace hummock::os
+
+#endif  // HUMMOCK_OS_THREAD_H

@@ -1,0 +1,102 @@
+// What kind of pages stands behind the heap, and what is asked of the system for it.
+//
+// Large pages come in three ways: set aside by the administrator (hugetlb), transparent ones that the
+// kernel gives where it is asked (THP), or not at all. What one of them refuses, the next gets; a refused
+// call is not made again before a time that doubles with each refusal.
+#ifndef HUMMOCK_PAGES_BACKING_H
+#define HUMMOCK_PAGES_BACKING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace hummock::pages {
+
+// Of each 2 MiB of a region, and how its free memory goes back.
+enum class Backing : uint8_t {
+  small,   // small pages: by slots
+  loose,   // huge pages that huge_pages:auto asked for: whole, or by slots once an eighth of it is free
+  whole,   // huge pages that the user asked for: only when all of it is free
+  kept,    // taken at start by huge_reserve: not at all
+  pinned,  // set aside by the administrator: when the program asks for it (trim)
+};
+
+// A refused call waits 100 ms, and twice as long after each further refusal, at most a minute. Any thread;
+// two that come at once may both try.
+class BackOff {
+ public:
+  bool may(uint64_t now) const { return now >= __atomic_load_n(&until_, __ATOMIC_RELAXED); }
+  // The milliseconds until the next try.
+  uint64_t refused(uint64_t now) {
+    const uint64_t before = __atomic_load_n(&wait_, __ATOMIC_RELAXED);
+    const uint64_t wait = before == 0 ? kFirst : before * 2 < kMost ? before * 2 : kMost;
+    __atomic_store_n(&wait_, wait, __ATOMIC_RELAXED);
+    __atomic_store_n(&until_, now + wait, __ATOMIC_RELAXED);
+    return wait;
+  }
+  void served() { __atomic_store_n(&wait_, 0, __ATOMIC_RELAXED); }
+  // What was the reason is gone: the next try may be made at once.
+  void forgive() {
+    served();
+    __atomic_store_n(&until_, 0, __ATOMIC_RELAXED);
+  }
+
+  static constexpr uint64_t kFirst = 100, kMost = 60000;
+
+ private:
+  uint64_t until_ = 0, wait_ = 0;  // ms; atomic, relaxed: hints
+};
+
+// Of the three ways to large pages.
+struct BackOffs {
+  BackOff set_aside_2m, set_aside_1g, transparent;
+};
+extern BackOffs back_offs;
+
+struct NewRegion {
+  char* base;  // null: the system has no room
+  Backing backing;
+};
+
+// `size` bytes (32 MiB, or less where the system is tight) at a multiple of 32 MiB, on the largest pages that
+// the options want and the system gives. No lock may be held.
+NewRegion map_region(size_t size, bool first);
+
+// A block with a mapping of its own. True when huge pages were asked for.
+bool advise_block(char* start, size_t bytes);
+void forget_block(size_t bytes);
+
+// Takes what huge_reserve says. Call once, when the options are read.
+void take_reserve();
+
+// Large pages that were refused may be had now: no pause is waited for.
+void forgive_refusals();
+
+// What of huge_reserve no region has yet; and its return, at the end of all.
+size_t reserved_bytes();
+void drop_reserve();
+bool reserve_is_locked();
+
+// May so much more stand on huge pages (huge_max)?
+bool under_cap(size_t bytes);
+
+// Bytes on pages set aside, and bytes for which transparent ones were asked; atomic, relaxed.
+extern size_t pinned_bytes;
+extern size_t advised_bytes;
+extern size_t huge_refusals;  // calls for large pages that were refused
+
+// Moves full huge pages' room onto huge pages, one at most, if that is due: it takes 1/50 of the time at
+// most. No lock may be held.
+void collapse_one();
+
+// Heap pages that were taken small and are full get huge ones too: huge_pages:auto found the heap large.
+void advise_full_pages();
+
+// For fork. Parent and child write into copies of their own, and pages set aside may be lacking then, which
+// would be the child's end. So the parent makes a copy on small pages first, which the child takes instead.
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+}  // namespace hummock::pages
+
+#endif  // HUMMOCK_PAGES_BACKING_H

@@ -1,0 +1,27 @@
+// Looking at all headers, and from an inner address to its span.
+#include "pages/pages.h"
+#include "pages/region.h"
+
+namespace hummock::pages {
+void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
+  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
+       region = region->next) {
+    for (unsigned slot = 1; slot < region->huge_pages * kSlotsPerHugePage; ++slot) {
+      visit(region->header(slot), context);
+    }
+  }
+  visit_huge(visit, context);
+}
+
+SlabHeader* enclosing_span(const void* p) {
+  SlabHeader* header = find_header(p);
+  if (header == nullptr || (header - slot_of(header))->kind == Kind::huge) return enclosing_huge(p);
+  if (slot_of(header) == 0) return nullptr;
+  for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
+    if (header->kind == Kind::large) return header->slots >= slots ? header : nullptr;
+    if (header->kind != Kind::free) return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace hummock::pages

@@ -1,0 +1,279 @@
+// What stands behind a region: each way is tried, refused, and replaced by the next, with a system that says
+// what the test wants.
+#include "pages/backing.h"
+
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <hummock/hummock.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <vector>
+
+#include "base/options.h"
+#include "os/os.h"
+#include "pages/region.h"
+
+namespace os = hummock::os;
+namespace options = hummock::options;
+using namespace hummock::pages;
+
+namespace {
+
+const os::Calls real = os::calls;
+constexpr int kHugeAdvice = 14, kSmallAdvice = 15, kPopulate = 23, kCollapseAdvice = 25;
+
+// A system that has no huge pages of its own: what is asked of it is counted, and answered as `says` tells.
+struct System {
+  int set_aside_error = 0;  // of a mapping of pages set aside; 0: served by small ones
+  int huge_error = 0;
+  int collapse_error = 0;
+  int populate_error = 0;
+  size_t set_aside = 0, no_reserve = 0, huge = 0, small = 0, collapses = 0;
+  bool locked = false;  // a slow call was made with page_lock held
+} says;
+
+// The lock's first word is 0 when nobody holds it; no other thread runs here.
+void note_lock() {
+  uintptr_t word;
+  memcpy(&word, &page_lock, sizeof word);
+  says.locked |= word != 0;
+}
+
+void* map(void* hint, size_t size, int protection, int flags) {
+  if ((flags & MAP_HUGETLB) == 0) return real.map(hint, size, protection, flags);
+  note_lock();
+  ++says.set_aside;
+  says.no_reserve += (flags & MAP_NORESERVE) != 0;
+  if (says.set_aside_error != 0) {
+    errno = says.set_aside_error;
+    return MAP_FAILED;
+  }
+  return real.map(hint, size, protection, MAP_PRIVATE | MAP_ANONYMOUS);
+}
+
+int advise(void* address, size_t size, int advice) {
+  int error = 0;
+  if (advice == kHugeAdvice) ++says.huge, error = says.huge_error;
+  if (advice == kSmallAdvice) ++says.small;
+  if (advice == kPopulate) error = says.populate_error;
+  if (advice == kCollapseAdvice) ++says.collapses, error = says.collapse_error;
+  if (advice >= kHugeAdvice) {
+    note_lock();
+    errno = error;
+    return error == 0 ? 0 : -1;
+  }
+  note_lock();
+  return real.advise(address, size, advice);
+}
+
+struct With {
+  explicit With(const char* conf) {
+    hummock_free(hummock_malloc(1));  // reads the options, which would go over these
+    says = {};
+    back_offs = {};
+    options::load(conf, nullptr);
+    os::calls = {map, real.unmap, advise, real.remap};
+    pinned_before = pinned_bytes;
+    advised_before = advised_bytes;
+    refusals_before = huge_refusals;
+  }
+  ~With() {
+    os::calls = real;
+    options::load(nullptr, nullptr);
+    pinned_bytes = pinned_before;
+    advised_bytes = advised_before;
+  }
+  size_t pinned() const { return pinned_bytes - pinned_before; }
+  size_t advised() const { return advised_bytes - advised_before; }
+  size_t refusals() const { return huge_refusals - refusals_before; }
+  size_t pinned_before, advised_before, refusals_before;
+};
+
+NewRegion map_one(size_t size = hummock::kRegionSize) {
+  const NewRegion fresh = map_region(size, false);
+  if (fresh.base != nullptr) real.unmap(fresh.base, size);
+  return fresh;
+}
+
+void sleep_past(uint64_t ms) {
+  const uint64_t until = os::now_ms() + ms + 10;
+  while (os::now_ms() < until) {
+  }
+}
+
+bool thp_possible() {
+  const char* why = nullptr;
+  return os::transparent_allowed(&why);
+}
+
+}  // namespace
+
+TEST_CASE("back-off doubles, has an end, and is forgotten when served") {
+  BackOff back_off;
+  CHECK(back_off.may(0));
+  uint64_t now = 1000, expected = 100;
+  for (int i = 0; i < 20; ++i) {
+    CHECK(back_off.may(now));
+    const uint64_t wait = back_off.refused(now);
+    CHECK(wait == expected);
+    CHECK(!back_off.may(now));
+    CHECK(!back_off.may(now + wait - 1));
+    now += wait;
+    expected = expected * 2 < BackOff::kMost ? expected * 2 : BackOff::kMost;
+  }
+  back_off.served();
+  CHECK(back_off.refused(now) == BackOff::kFirst);
+}
+
+TEST_CASE("off asks for small pages") {
+  With with("huge_pages:off");
+  CHECK(map_one().backing == Backing::small);
+  CHECK(says.small == 1);
+  CHECK(says.huge + says.set_aside == 0);
+}
+
+TEST_CASE("a small heap asks for nothing by default") {
+  With with("");
+  CHECK(map_one().backing == Backing::small);
+  CHECK(says.huge + says.set_aside == 0);
+  const NewRegion first = map_region(hummock::kRegionSize, true);
+  CHECK(first.backing == Backing::small);
+  CHECK(says.small == 1);
+  real.unmap(first.base, hummock::kRegionSize);
+}
+
+TEST_CASE("pages set aside: never with MAP_NORESERVE, never under the lock, at a multiple of a region") {
+  With with("huge_pages:2m");
+  const NewRegion fresh = map_one();
+  CHECK(fresh.backing == Backing::pinned);
+  CHECK(reinterpret_cast<uintptr_t>(fresh.base) % hummock::kRegionSize == 0);
+  CHECK(says.set_aside == 1);
+  CHECK(says.no_reserve == 0);
+  CHECK(!says.locked);
+  CHECK(with.pinned() == hummock::kRegionSize);
+}
+
+TEST_CASE("refused: transparent ones, and no second try at once") {
+  if (!thp_possible()) return;
+  With with("huge_pages:2m");
+  says.set_aside_error = ENOMEM;
+  for (int i = 0; i < 5; ++i) CHECK(map_one().backing == Backing::whole);
+  CHECK(says.set_aside == 1);
+  CHECK(with.refusals() == 1);
+  CHECK(with.pinned() == 0);
+  CHECK(with.advised() == 5 * hummock::kRegionSize);
+  sleep_past(100);
+  CHECK(map_one().backing == Backing::whole);
+  CHECK(says.set_aside == 2);
+  sleep_past(100);
+  map_one();
+  CHECK(says.set_aside == 2);  // 200 ms now
+  says.set_aside_error = 0;
+  sleep_past(100);
+  CHECK(map_one().backing == Backing::pinned);
+}
+
+TEST_CASE("pages that cannot be brought in are not kept") {
+  With with("huge_pages:2m");
+  says.populate_error = EFAULT;  // the limit of a group would kill the program when it touched them
+  CHECK(map_one().backing != Backing::pinned);
+  CHECK(with.pinned() == 0);
+  sleep_past(100);
+  says.populate_error = EINVAL;  // an older kernel, which has reserved them
+  CHECK(map_one().backing == Backing::pinned);
+}
+
+TEST_CASE("all refused: small pages, and the program goes on") {
+  With with("huge_pages:2m");
+  says.set_aside_error = ENOMEM;
+  says.huge_error = EINVAL;
+  for (int i = 0; i < 3; ++i) {
+    const NewRegion fresh = map_one();
+    CHECK(fresh.base != nullptr);
+    CHECK(fresh.backing == Backing::small);
+  }
+  CHECK(says.huge <= 1);
+  CHECK(with.advised() == 0);
+}
+
+TEST_CASE("1 GiB refused: 2 MiB") {
+  With with("huge_pages:1g");
+  says.set_aside_error = EINVAL;
+  CHECK(map_one().backing != Backing::pinned);
+  CHECK(says.set_aside == 2);
+}
+
+TEST_CASE("required: nothing else will do") {
+  With with("huge_pages:require");
+  CHECK(map_one().backing == Backing::pinned);
+  says.set_aside_error = ENOMEM;
+  CHECK(map_region(hummock::kRegionSize, false).base == nullptr);
+  CHECK(says.huge == 0);
+}
+
+TEST_CASE("the cap holds for both kinds together") {
+  With with("huge_pages:2m,huge_max:64M");
+  NewRegion fresh[4];
+  for (NewRegion& each : fresh) each = map_one();
+  CHECK(with.pinned() == 2 * hummock::kRegionSize);
+  CHECK(with.advised() == 0);
+  CHECK(fresh[1].backing == Backing::pinned);
+  CHECK(fresh[2].backing == Backing::small);
+  CHECK(fresh[3].backing == Backing::small);
+}
+
+TEST_CASE("full pages are collapsed, at most one in a while, and nothing slow is called under the lock") {
+  if (!thp_possible()) return;
+  With with("huge_pages:thp");
+  std::vector<void*> blocks;
+  for (int i = 0; i < 60000; ++i) blocks.push_back(hummock_malloc(1000));
+  CHECK(says.huge > 0);
+  for (int i = 0; i < 50; ++i) {
+    collapse_one();
+    sleep_past(0);
+  }
+  CHECK(says.collapses >= 10);
+  const size_t done = says.collapses;
+  for (int i = 0; i < 500; ++i) {
+    collapse_one();
+    sleep_past(0);
+  }
+  const size_t all = says.collapses;
+  CHECK(all < 40);  // each of the 30 huge pages once
+  says.collapse_error = EAGAIN;
+  for (void* block : blocks) hummock_free(block);
+  hummock_trim(0);
+  CHECK(!says.locked);
+  CHECK(done <= all);
+}
+
+TEST_CASE("a collapse that is refused is not tried again at once") {
+  if (!thp_possible()) return;
+  With with("huge_pages:thp");
+  std::vector<void*> blocks;
+  for (int i = 0; i < 30000; ++i) blocks.push_back(hummock_malloc(2000));
+  says.collapse_error = EAGAIN;
+  sleep_past(100);
+  for (int i = 0; i < 1000; ++i) collapse_one();
+  CHECK(says.collapses <= 1);
+  for (void* block : blocks) hummock_free(block);
+}
+
+TEST_CASE("what a huge page gives back") {
+  HugePage page = {};
+  page.dirty = 0xffffffff;
+  for (const Backing backing :
+       {Backing::small, Backing::loose, Backing::whole, Backing::kept, Backing::pinned}) {
+    CAPTURE(static_cast<int>(backing));
+    page.backing = backing;
+    page.used = 0;
+    const bool stays = backing == Backing::kept || backing == Backing::pinned;
+    CHECK(page.purgeable() == (stays ? 0 : 0xffffffff));
+    page.used = 0x0000ffff;
+    CHECK(page.purgeable() == (backing == Backing::small || backing == Backing::loose ? 0xffff0000 : 0));
+    page.used = 0x7fffffff;
+    CHECK(page.purgeable() == (backing == Backing::small ? 0x80000000 : 0));
+    CHECK(page.warm() == 0x80000000);
+  }
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Runs a program under Wine as a game is run: in a directory of its own with dll/hummock_bi.dll in it, and
+holds what it leaves, the log first of all, to what it should be.
+
+Usage: run_wine.py --build BUILD --prefix WINEPREFIX game|faked|c_interface SCENARIO | boot | stop
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+HEADER = [
+    r"hummock \d+\.\d+\.\d+ region log$",
+    r"started: \d{8}-\d{6} UTC$",
+    r"process: \d+$",
+    r"program: .*\.exe$",
+    r"library: .*\.(exe|dll)$",
+    r"system: Windows \d+\.\d+\.\d+, service pack \d+\.\d+, (desktop|server)$",
+    r"cpu: .+, \d+ logical in \d+ group\(s\), process of (32|64) bits$",
+    r"memory: total \d+ MiB, available \d+ MiB$",
+    r"address space: available \d+ MiB$",
+    r"commit: limit \d+ MiB, peak \d+ MiB, current \d+ MiB$",
+    r"system cache: \d+ MiB$",
+    r"processes: \d+, threads \d+, handles \d+$",
+    r"uptime: \d+ minutes$",
+    r"SeLockMemoryPrivilege: (granted|denied|not asked for), huge pages ",
+    r"option: verbose:",
+]
+EVENT = re.compile(r" *\d+\.\d{3}s: +\d+\.\d\dms +\d+k at:0x[0-9a-f]+ "
+                   r"(Alloc LP|Alloc SP|Alloc SP failed|Free|Flush|Flush request|Purge|Grow|Alloc LP failed -> (SP|less))"
+                   r" \( *\d+M\)( .*)?$")
+DENIED = 'SeLockMemoryPrivilege: denied, huge pages disabled (error 1300: ' \
+         'the user lacks the privilege "Lock pages in memory")'
+
+
+def environment(prefix):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("HUMMOCK_", "DISPLAY"))}
+    env.update(WINEPREFIX=str(prefix), WINEDEBUG="-all",
+               WINEDLLOVERRIDES="mscoree,mshtml=;winemenubuilder.exe,winedbg.exe=d")
+    return env
+
+
+def wine(prefix, arguments, directory, extra=None):
+    env = environment(prefix) | (extra or {})
+    return subprocess.run(["wine"] + [str(a) for a in arguments], cwd=directory, env=env, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
+
+
+class Game:
+    """A game's directory, and what a run in it left."""
+
+    def __init__(self, options, directory):
+        self.options, self.directory = options, directory
+        (directory / "dll").mkdir()
+        shutil.copy(options.build / "hummock_bi.dll", directory / "dll")
+        shutil.copy(options.build / "hummock.dll", directory)
+        self.problems = []
+
+    def run(self, program, scenario, **variables):
+        for old in self.directory.glob("malloc_*.log"):
+            old.unlink()
+        arguments = [self.options.build / "tests/windows" / f"{program}.exe"] + ([scenario] if scenario else [])
+        self.ended = wine(self.options.prefix, arguments, self.directory, variables)
+        logs = list(self.directory.glob("malloc_*.log"))
+        self.raw = logs[0].read_bytes().decode() if len(logs) == 1 else ""
+        self.log = self.raw.split("\r\n")
+        self.logs = len(logs)
+        return self
+
+    def check(self, good, what):
+        if not good:
+            self.problems.append(what)
+        return self
+
+    def passed(self):
+        return self.check(self.ended.returncode == 0 and "passed" in self.ended.stdout, "the program failed")
+
+    def has(self, text):
+        return self.check(any(text in line for line in self.log), f"the log lacks: {text}")
+
+    def lacks(self, text):
+        return self.check(text not in self.raw, f"the log has: {text}")
+
+    def has_header(self):
+        self.check(self.logs == 1, f"{self.logs} logs were written")
+        lines = [line for line in self.log if not line.startswith("hummock: ")]
+        for pattern, line in zip(HEADER, lines):
+            self.check(re.match(pattern, line), f"{line!r} is not as {pattern}")
+        for told in ("option: log:region", "events:", "active: yes"):
+            self.check(any(line.startswith(told) for line in self.log), f"not told: {told}")
+        self.check(self.raw.endswith("\r\n"), "the last line has no end")
+        events = [line for line in self.log if re.match(r" *\d+\.\d+s:", line)]
+        self.check(events, "no region is told")
+        for line in events:
+            self.check(EVENT.match(line), f"not an event: {line!r}")
+        return self
+
+    def write_conf(self, text, name="hummock_bi"):
+        (self.directory / "dll" / f"{name}.conf").write_text(text)
+
+
+def run_game(game, scenario):
+    if scenario == "crash":  # nothing runs at its end: what was written before must be there
+        game.run("game", scenario).check(game.ended.returncode != 0, "it did not crash")
+        return game.has_header().has("Alloc SP").lacks("summary")
+    if scenario == "double_free":
+        game.run("game", scenario).check(game.ended.returncode != 0, "it was not stopped")
+        game.check("passed" not in game.ended.stdout, "it went on")
+        return game.has_header().has("was freed twice").has("misused its memory")
+    game.run("game", scenario)
+    if scenario == "exit":  # its threads were stopped, perhaps inside the allocator
+        game.check(game.ended.returncode == 0, f"it ended with {game.ended.returncode}")
+        return game.has_header().check("summary" in game.raw, "no summary")
+    if scenario == "reload":
+        return game.passed().check(game.logs == 1 and game.raw.count("unloaded: ") == 10, "no summary")
+    game.passed().has_header().has(DENIED).lacks("Alloc LP (")
+    game.has("unloaded: " if scenario == "unload" else "summary: the program ends").has("summary live: ")
+    if scenario == "huge_pages":
+        game.has("EnableHugePages: called").has("Flush (")
+    if scenario == "figures":
+        game.has("gave back ")
+    return game
+
+
+def run_options(game, _):
+    """The file beside the DLL, the environment over it, the DLL by another name."""
+    game.write_conf("nolog\n")
+    game.run("game", "interface").passed().check(game.logs == 0, "nolog, and yet a log")
+    game.run("game", "interface", HUMMOCK_LOG="region").passed().has_header().has("option: log:region (HUMMOCK_LOG)")
+    game.write_conf("# a remark, with huge_max:1G\r\nhuge_pages:off\r\ndecay_ms : 50, dirty_maxx:1M\r\n")
+    game.run("game", "interface").passed().has_header().has("option: decay_ms:50").has("option: huge_max:none")
+    game.has("disabled by the option huge_pages").has('unknown option "dirty_maxx"')
+    game.run("game", "interface", HUMMOCK_LOG="none").passed().check(game.logs == 0, "HUMMOCK_LOG=none, and yet a log")
+    game.write_conf("background:on\n")
+    game.run("game", "background").passed().has_header().has("option: background:on")
+    game.write_conf("checked:on\n")
+    game.run("game", "interface").passed().has_header().has("option: checked:on")
+    game.run("game", "double_free").check("passed" not in game.ended.stdout, "a double free went on")
+    return game.has("double free")
+
+
+def run_faked(game, scenario):
+    game.run("faked", scenario).passed().has_header().has("summary: the program ends")
+    told = {
+        "granted": ["granted, huge pages enabled (of 2048k)", "32768k at:0x", "Alloc LP (    32M)", "summary pinned: 128 MiB"],
+        "unsupported": ["huge pages disabled: this system has none"],
+        "option_off": ["disabled by the option huge_pages", "EnableHugePages: called; SeLockMemoryPrivilege: not asked for"],
+        "denied_1300": [DENIED, "EnableHugePages: called; SeLockMemoryPrivilege: granted, huge pages enabled", "Alloc LP ("],
+        "denied_call": ["denied, huge pages disabled (error 5"],
+        "denied_1314": ["Alloc LP failed -> SP (     0M) error 1314: the user lacks the privilege"],
+        "fragmented_1450": ["Alloc LP failed -> SP", "error 1450: no free memory in pieces of 2 MiB is left, it is fragmented",
+                            "next try in 100 ms", "next try in 200 ms", "Alloc LP ("],
+        "capped": ["option: huge_max:64M", "summary pinned: 64 MiB"],
+        "reserved": ["Alloc LP (    96M)"],
+        "reserved_less": ["Alloc LP failed -> less", "Alloc LP (    64M)", "huge_reserve: 64 of 256 MiB could be had"],
+        "reserved_late": [DENIED, "EnableHugePages: called; SeLockMemoryPrivilege: granted", "Alloc LP ("],
+        "no_commit": ["gave back"],
+    }
+    for text in told[scenario]:
+        game.has(text)
+    if scenario in ("unsupported", "option_off", "denied_call", "denied_1314", "no_commit"):
+        game.lacks("Alloc LP (")
+    return game
+
+
+def run_c_interface(game, _):
+    return game.run("c_interface", None, HUMMOCK_DECAY_MS="250").passed().check(game.logs == 0, "a log, unasked")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--prefix", type=pathlib.Path, required=True)
+    parser.add_argument("--may-lack", action="store_true", help="skip what this machine's Wine cannot run")
+    parser.add_argument("program", choices=["boot", "stop", "game", "options", "faked", "c_interface"])
+    parser.add_argument("scenario", nargs="?")
+    options = parser.parse_args()
+    options.build, options.prefix = options.build.resolve(), options.prefix.resolve()
+    runs = options.prefix / "runs"
+    if shutil.which("wine") is None:
+        print(f"{'skipped' if options.may_lack else 'FAILED'}: Wine is not installed")
+        return SKIP if options.may_lack else 1
+    if options.program == "stop":
+        subprocess.run(["wineserver", "-k"], env=environment(options.prefix), check=False, timeout=60)
+        return 0
+    if options.program == "boot":
+        options.prefix.mkdir(parents=True, exist_ok=True)
+        runs.unlink(missing_ok=True)
+        ended = wine(options.prefix, [options.build / "tests/windows/game.exe"], options.prefix)
+        if "usage: game SCENARIO" not in ended.stdout:
+            print(f"{'skipped' if options.may_lack else 'FAILED'}: this Wine does not run such programs")
+            print(ended.stdout + ended.stderr)
+            return SKIP if options.may_lack else 1
+        runs.touch()
+        return 0
+    if not runs.exists():
+        print("skipped: this Wine does not run such programs")
+        return SKIP
+    with tempfile.TemporaryDirectory(prefix="hummock_game_") as directory:
+        game = Game(options, pathlib.Path(directory))
+        run = {"game": run_game, "options": run_options, "faked": run_faked, "c_interface": run_c_interface}
+        run[options.program](game, options.scenario)
+        if game.problems:
+            print("\n".join(game.problems))
+            print(f"--- ended with {game.ended.returncode}\n{game.ended.stdout}\n{game.ended.stderr}\n--- log\n{game.raw}")
+        else:
+            print(game.ended.stdout.strip())
+        return 1 if game.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

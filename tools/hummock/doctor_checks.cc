@@ -1,0 +1,347 @@
+// What is looked at. Each check adds one finding, or none where there is nothing to say.
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "doctor.h"
+
+namespace hummock::tool {
+namespace {
+
+using Number = unsigned long long;
+using Findings = std::vector<Finding>;
+
+constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage/";
+constexpr const char* kPools = "/sys/kernel/mm/hugepages/";
+constexpr Number kGiB = Number{1} << 30;
+constexpr Number kPagesOfRegion = 16;
+
+std::string size_text(Number bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  unsigned unit = 0;
+  while (value >= 1024 && unit < 4) value /= 1024, ++unit;
+  char text[32];
+  snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+// ---- The kernel ---------------------------------------------------------------------------------
+
+void check_kernel(const Facts& facts, Findings& out) {
+  const std::string release = facts.text("/proc/sys/kernel/osrelease").value_or("unknown");
+  int major = 0, minor = 0;
+  if (sscanf(release.c_str(), "%d.%d", &major, &minor) != 2) {
+    out.push_back({"kernel", Level::note, release, "its version cannot be told", ""});
+    return;
+  }
+  const int version = major * 100 + minor;
+  Finding finding{"kernel", Level::fine, "Linux " + release, "", "", ""};
+  if (version < 514) {
+    finding.level = Level::note;
+    finding.consequence =
+        "before 5.14 memory cannot be brought in ahead of use: huge_reserve has no effect on transparent "
+        "huge "
+        "pages, and a page set aside that is missing in the end kills the program";
+  } else if (version < 601) {
+    finding.level = Level::note;
+    finding.consequence = "before 6.1 memory that is in use cannot be moved onto huge pages (MADV_COLLAPSE)";
+  }
+  out.push_back(finding);
+}
+
+void check_rseq(const Facts& facts, Findings& out) {
+  if (!facts.is_real()) return;
+  // Refused for its arguments: the call is there.
+  const bool there = syscall(SYS_rseq, nullptr, 0, 0, 0) == 0 || errno != ENOSYS;
+  out.push_back({"restartable sequences", Level::fine, there ? "there" : "not there",
+                 there ? "" : "Hummock does without; tcmalloc would fall back to slower caches", ""});
+}
+
+// ---- Huge pages ---------------------------------------------------------------------------------
+
+void check_thp(const Facts& facts, Findings& out) {
+  const std::string path = std::string(kThp) + "enabled";
+  const std::optional<std::string> mode = facts.chosen(path);
+  if (!mode) {
+    out.push_back({"transparent huge pages", Level::finding, "this kernel has none",
+                   "huge_pages:auto and huge_pages:thp have no effect", "",
+                   "a kernel with CONFIG_TRANSPARENT_HUGEPAGE has them"});
+    return;
+  }
+  Finding finding{"transparent huge pages", Level::fine, *mode, "", "", ""};
+  if (*mode == "never") {
+    finding.level = Level::finding;
+    finding.consequence = "huge_pages:auto and huge_pages:thp have no effect";
+    finding.fix = "echo madvise > " + path;
+  } else if (*mode == "madvise") {
+    finding.consequence =
+        "Hummock asks for them where they pay: huge_pages:auto (large heaps) or huge_pages:thp";
+  } else if (*mode == "always") {
+    finding.level = Level::note;
+    finding.consequence =
+        "every program takes 2 MiB where it touches a byte; Hummock holds its first 32 MiB out of that";
+    finding.fix = "echo madvise > " + path;
+  }
+  out.push_back(finding);
+  const std::optional<std::string> defrag = facts.chosen(std::string(kThp) + "defrag");
+  if (!defrag || *mode == "never") return;
+  Finding second{"defragmentation for them", Level::fine, *defrag, "", "", ""};
+  if (*defrag == "never") {
+    second.level = Level::finding;
+    second.consequence =
+        "huge pages are given only while whole ones happen to be free, which ends with uptime";
+    second.fix = "echo defer+madvise > " + std::string(kThp) + "defrag";
+  } else if (*defrag == "always") {
+    second.level = Level::note;
+    second.consequence = "any program may wait for memory to be moved when it touches new memory";
+    second.fix = "echo madvise > " + std::string(kThp) + "defrag";
+  }
+  out.push_back(second);
+}
+
+void check_thp_of_process(const Facts& facts, Findings& out) {
+  if (facts.field("/proc/self/status", "THP_enabled").value_or("1") != "0") return;
+  out.push_back({"transparent huge pages of this session", Level::finding, "disabled by PR_SET_THP_DISABLE",
+                 "what is started from here gets none, whatever its options", "",
+                 "start the program from a session whose parent has not set it"});
+}
+
+void check_pool(const Facts& facts, Findings& out) {
+  const std::string folder = std::string(kPools) + "hugepages-2048kB/";
+  const std::optional<Number> all = facts.number(folder + "nr_hugepages");
+  if (!all) {
+    out.push_back({"huge pages set aside", Level::note, "this kernel has none of 2 MiB",
+                   "huge_pages:2m, 1g and require get none", ""});
+    return;
+  }
+  const Number free = facts.number(folder + "free_hugepages").value_or(0);
+  const Number held = facts.number(folder + "resv_hugepages").value_or(0);
+  const Number more = facts.number(folder + "nr_overcommit_hugepages").value_or(0);
+  const Number surplus = facts.number(folder + "surplus_hugepages").value_or(0);
+  const Number to_have = (free > held ? free - held : 0) + (more > surplus ? more - surplus : 0);
+  std::ostringstream state;
+  state << *all << " of 2 MiB (nr_hugepages), " << free << " free, " << more
+        << " more on demand (nr_overcommit_hugepages)";
+  Finding finding{"huge pages set aside", Level::fine, state.str(), "", "", ""};
+  if (to_have < kPagesOfRegion) {
+    // An eighth of the memory, on demand: nothing is taken from others before it is used.
+    const Number kib = facts.number_field("/proc/meminfo", "MemTotal").value_or(0);
+    const Number pages = std::max<Number>(64, kib / 2048 / 8);
+    finding.level = Level::finding;
+    finding.consequence =
+        "fewer than the 16 that the first region takes: huge_pages:2m falls back to transparent ones, "
+        "huge_pages:require does not start";
+    finding.fix = "sysctl -w vm.nr_overcommit_hugepages=" + std::to_string(more + pages);
+    finding.hint = "early, while memory is not fragmented; vm.nr_hugepages sets them aside for good";
+  }
+  out.push_back(finding);
+}
+
+void check_giant_pool(const Facts& facts, Findings& out) {
+  const std::string path = std::string(kPools) + "hugepages-1048576kB/nr_hugepages";
+  const std::optional<Number> all = facts.number(path);
+  if (!all) return;
+  Finding finding{"huge pages of 1 GiB", Level::fine, std::to_string(*all) + " set aside", "", "", ""};
+  if (*all == 0) {
+    finding.level = Level::note;
+    finding.consequence = "huge_pages:1g falls back to pages of 2 MiB";
+    finding.fix = "echo 4 > " + path;
+    finding.hint = "or hugepagesz=1G hugepages=4 on the kernel's command line";
+  }
+  out.push_back(finding);
+}
+
+// ---- Rights and limits --------------------------------------------------------------------------
+
+bool has_capability(const Facts& facts, unsigned number) {
+  const std::string set = facts.field("/proc/self/status", "CapEff").value_or("0");
+  return (strtoull(set.c_str(), nullptr, 16) >> number & 1) != 0;
+}
+
+void check_rights(const Facts& facts, Findings& out) {
+  constexpr unsigned kIpcLock = 14, kSysAdmin = 21;
+  const std::string user = facts.field("/proc/self/status", "Uid").value_or("unknown");
+  const bool lock = has_capability(facts, kIpcLock), admin = has_capability(facts, kSysAdmin);
+  out.push_back(
+      {"rights", Level::fine,
+       "user " + user.substr(0, user.find_first_of(" \t")) + ", CAP_IPC_LOCK " + (lock ? "yes" : "no") +
+           ", CAP_SYS_ADMIN " + (admin ? "yes" : "no"),
+       admin ? "" : "the commands below are for root; Hummock itself needs no rights for huge pages", ""});
+}
+
+// "Max locked memory         8388608              8388608              bytes"; nothing: unlimited or unknown.
+std::optional<Number> soft_limit(const Facts& facts, const std::string& name, bool* known) {
+  const std::optional<std::string> line = facts.field("/proc/self/limits", name);
+  *known = line.has_value();
+  if (!line || line->compare(0, 9, "unlimited") == 0) return std::nullopt;
+  return strtoull(line->c_str(), nullptr, 10);
+}
+
+void check_memlock(const Facts& facts, Findings& out) {
+  bool known = false;
+  const std::optional<Number> limit = soft_limit(facts, "Max locked memory", &known);
+  if (!known) return;
+  Finding finding{"locked memory limit", Level::fine, limit ? size_text(*limit) : "unlimited", "", "", ""};
+  if (limit && *limit < kGiB && !has_capability(facts, 14)) {
+    finding.level = Level::note;
+    finding.consequence =
+        "Hummock locks nothing and gets huge pages all the same; a program that calls mlock or takes "
+        "huge pages by shmget can have no more than this";
+    finding.fix = "ulimit -l unlimited";
+    finding.hint = "root first raises the hard limit in /etc/security/limits.conf: * - memlock unlimited";
+  } else if (limit && *limit < kGiB) {
+    finding.consequence = "does not bind this user, who has CAP_IPC_LOCK; others: ulimit -l";
+  }
+  out.push_back(finding);
+}
+
+void check_limit(const Facts& facts, Findings& out, const char* topic, const char* name,
+                 const char* command) {
+  bool known = false;
+  const std::optional<Number> limit = soft_limit(facts, name, &known);
+  if (!known) return;
+  Finding finding{topic, Level::fine, limit ? size_text(*limit) : "unlimited", "", "", ""};
+  if (limit) {
+    finding.level = *limit < 4 * kGiB ? Level::finding : Level::note;
+    finding.consequence =
+        "malloc returns null when the program has mapped this much, in use or not; Hummock maps 32 MiB "
+        "at a time";
+    finding.fix = command;
+  }
+  out.push_back(finding);
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+void check_overcommit(const Facts& facts, Findings& out) {
+  const std::optional<Number> mode = facts.number("/proc/sys/vm/overcommit_memory");
+  if (!mode) return;
+  Finding finding{"overcommit", Level::fine, "vm.overcommit_memory = " + std::to_string(*mode), "", "", ""};
+  if (*mode == 2) {
+    const Number limit = facts.number_field("/proc/meminfo", "CommitLimit").value_or(0) << 10;
+    const Number now = facts.number_field("/proc/meminfo", "Committed_AS").value_or(0) << 10;
+    finding.level = Level::finding;
+    finding.state += ", " + size_text(now) + " of " + size_text(limit) + " promised";
+    finding.consequence =
+        "each region counts whole against the limit, touched or not: malloc may return null while memory "
+        "is free";
+    finding.fix = "sysctl -w vm.overcommit_memory=0";
+  }
+  out.push_back(finding);
+}
+
+void check_map_count(const Facts& facts, Findings& out) {
+  const std::optional<Number> most = facts.number("/proc/sys/vm/max_map_count");
+  if (!most) return;
+  Finding finding{"mappings of a process", Level::fine, "at most " + std::to_string(*most), "", "", ""};
+  if (*most < 65530) {
+    finding.level = Level::finding;
+    finding.consequence =
+        "below the usual 65,530: with many blocks above 16 MiB, or many huge pages given back one by one, "
+        "the system refuses to map and unmap";
+    finding.fix = "sysctl -w vm.max_map_count=262144";
+  }
+  out.push_back(finding);
+}
+
+// The tightest limit of the process's group and the groups around it: version 2, else version 1.
+void check_cgroup(const Facts& facts, Findings& out) {
+  std::istringstream groups(facts.text("/proc/self/cgroup").value_or(""));
+  std::optional<Number> least, used;
+  std::string where;
+  for (std::string line; std::getline(groups, line);) {
+    const bool second = line.compare(0, 3, "0::") == 0;
+    const size_t first = line.find(":memory:");
+    if (!second && first == std::string::npos) continue;
+    const std::string base = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    std::string group = second ? line.substr(3) : line.substr(first + 8);
+    for (;; group.erase(group.find_last_of('/'))) {
+      const std::string folder = base + (group == "/" ? "" : group) + "/";
+      const auto limit = facts.number(folder + (second ? "memory.max" : "memory.limit_in_bytes"));
+      if (limit && *limit < Number{1} << 60 && (!least || *limit < *least)) {
+        least = limit;
+        used = facts.number(folder + (second ? "memory.current" : "memory.usage_in_bytes"));
+        where = folder + (second ? "memory.max" : "memory.limit_in_bytes");
+      }
+      if (group.empty() || group.find_last_of('/') == std::string::npos) break;
+    }
+  }
+  Finding finding{"memory limit of the group", Level::fine, "none", "", "", ""};
+  if (least) {
+    finding.level = Level::note;
+    finding.state = size_text(*least) + (used ? ", " + size_text(*used) + " used" : "");
+    finding.consequence =
+        "the kernel kills a process of the group when it is reached; huge_reserve takes three quarters of "
+        "what is left at most";
+    if (used && *used >= *least / 10 * 9) {
+      finding.level = Level::finding;
+      finding.fix = "echo " + std::to_string(*least * 2) + " > " + where;
+    }
+  }
+  out.push_back(finding);
+}
+
+void check_numa(const Facts& facts, Findings& out) {
+  const std::string nodes = facts.text("/sys/devices/system/node/online").value_or("0");
+  const bool several = nodes.find_first_of("-,") != std::string::npos;
+  Finding finding{"memory nodes", Level::fine, several ? nodes : "one", "", "", ""};
+  if (several) {
+    finding.level = Level::note;
+    finding.consequence =
+        "memory stands on the node of the thread that touches it first; huge pages set aside are spread "
+        "over the nodes";
+    finding.fix = "numactl --interleave=all program";
+    finding.hint = "or --cpunodebind=0 --membind=0 for a program that fits into one node";
+  }
+  out.push_back(finding);
+  if (facts.number("/proc/sys/vm/zone_reclaim_mode").value_or(0) != 0) {
+    out.push_back({"zone reclaim", Level::finding, "on",
+                   "memory of other nodes is free while this one is searched for more",
+                   "sysctl -w vm.zone_reclaim_mode=0"});
+  }
+}
+
+void check_memory(const Facts& facts, Findings& out) {
+  const Number total = facts.number_field("/proc/meminfo", "MemTotal").value_or(0) << 10;
+  const Number available = facts.number_field("/proc/meminfo", "MemAvailable").value_or(0) << 10;
+  Finding finding{"memory", Level::fine, size_text(total) + ", " + size_text(available) + " available", "",
+                  ""};
+  if (total != 0 && available < total / 20) {
+    finding.level = Level::finding;
+    finding.consequence =
+        "less than a twentieth is to be had: huge pages are not, and the kernel may kill a process soon";
+    finding.fix = "ps aux --sort=-rss | head";
+    finding.hint = "shows who has it";
+  }
+  out.push_back(finding);
+}
+
+}  // namespace
+
+std::vector<Finding> examine(const Facts& facts) {
+  Findings out;
+  if (!facts.text("/proc/meminfo") && !facts.text("/proc/sys/kernel/osrelease")) return out;
+  check_kernel(facts, out);
+  check_memory(facts, out);
+  check_thp(facts, out);
+  check_thp_of_process(facts, out);
+  check_pool(facts, out);
+  check_giant_pool(facts, out);
+  check_rights(facts, out);
+  check_memlock(facts, out);
+  check_limit(facts, out, "address space limit", "Max address space", "ulimit -v unlimited");
+  check_limit(facts, out, "data limit", "Max data size", "ulimit -d unlimited");
+  check_overcommit(facts, out);
+  check_map_count(facts, out);
+  check_cgroup(facts, out);
+  check_numa(facts, out);
+  check_rseq(facts, out);
+  return out;
+}
+
+}  // namespace hummock::tool

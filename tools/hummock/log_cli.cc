@@ -1,0 +1,48 @@
+#include "log_cli.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "region_log.h"
+
+namespace hummock::tool {
+namespace {
+
+int fail(const std::string& file, const std::string& what) {
+  std::cerr << "hummock log: " << file << ": " << what << "\n";
+  return 1;
+}
+
+}  // namespace
+
+LogCommand::LogCommand(CLI::App& app) {
+  command_ = app.add_subcommand("log", "show a region log: a timeline, and with --html a picture");
+  command_->add_option("file", file_, "the log, malloc_<process>.log")->required();
+  command_->add_option("--html", page_, "write a page with pictures to this file");
+  command_->add_option("--rows", rows_, "rows of the timeline")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+}
+
+int LogCommand::run() const {
+  std::error_code error;
+  if (std::filesystem::is_directory(file_, error)) return fail(file_, "is a folder");
+  std::ifstream in(file_);
+  if (!in) return fail(file_, strerror(errno));
+  const std::vector<RegionLog> logs = read_region_logs(in);
+  if (logs.empty()) return fail(file_, "is no region log");
+  for (const RegionLog& log : logs) {
+    if (&log != &logs.front()) std::cout << "\n";
+    print_timeline(log, rows_, std::cout);
+  }
+  if (page_.empty()) return 0;
+  std::ofstream page(page_);
+  write_page(logs, std::filesystem::path(file_).filename().string(), page);
+  page.close();
+  return page ? 0 : fail(page_, strerror(errno));
+}
+
+}  // namespace hummock::tool

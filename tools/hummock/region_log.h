@@ -1,0 +1,51 @@
+// A region log, as the library writes it, read back.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hummock::tool {
+
+struct RegionEvent {
+  double at = 0;    // seconds since the start
+  double took = 0;  // milliseconds
+  uint64_t kib = 0;
+  uint64_t address = 0;
+  std::string what;        // "Alloc SP", "Purge"
+  uint64_t total_mib = 0;  // mapped, after it
+  std::string reason;
+
+  bool is(const char* prefix) const { return what.rfind(prefix, 0) == 0; }
+  bool failed() const { return what.find("failed") != std::string::npos; }
+};
+
+// What one program wrote. A file has several when a program executed another one.
+struct RegionLog {
+  std::string version;
+  std::vector<std::pair<std::string, std::string>> facts;  // the head, in its order, options apart
+  std::vector<std::string> options;
+  std::vector<std::pair<std::string, std::string>> summary;
+  std::vector<RegionEvent> events;
+  size_t not_understood = 0;  // lines
+  bool ended = false;         // it has a summary: the program ended by itself
+
+  std::string fact(const std::string& name) const;
+};
+
+// One entry for each program; empty when the text is no region log.
+std::vector<RegionLog> read_region_logs(std::istream& in);
+
+// Are large pages on? One sentence, from what happened rather than from what was asked for.
+std::string verdict(const RegionLog& log);
+
+// For people: facts, a timeline of at most `rows` rows, what took longest, what fell back.
+void print_timeline(const RegionLog& log, size_t rows, std::ostream& out);
+
+// One page with pictures, which needs nothing beside itself.
+void write_page(const std::vector<RegionLog>& logs, const std::string& name, std::ostream& out);
+
+}  // namespace hummock::tool
