@@ -100,3 +100,6 @@ extern "C" {
     pub fn hummock_option_set(name: *const c_char, value: *const c_char) -> c_int;
     pub fn hummock_on_bad_pointer(handler: Option<unsafe extern "C" fn(message: *const c_char)>) -> c_int;
 }
+
+/// Deterministic spaces, as `hummock/space.h` has them.
+pub mod space;

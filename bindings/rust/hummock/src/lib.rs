@@ -20,6 +20,8 @@
 //! # Ok::<(), hummock::OutOfMemory>(())
 //! ```
 //!
+//! A [`Space`] has a fixed extent, and takes and frees blocks in a bounded number of instructions.
+//!
 //! It is built from its C++ sources (a C++20 compiler is needed) and needs the C library alone at run
 //! time, whose own `malloc` it leaves as it is. Linux only. `no_std`; with feature `allocator-api2` a heap
 //! is an `Allocator` for that crate's collections.
@@ -38,12 +40,14 @@ mod global;
 mod heap;
 mod options;
 mod place;
+mod space;
 mod stats;
 
 pub use global::Hummock;
 pub use heap::{Heap, HeapBox, HeapStats};
 pub use options::{option, set_option, OptionError, OptionValue};
 pub use place::{OutOfMemory, Owned};
+pub use space::{Property, Space, SpaceBox, SpaceError, SpaceOptions, SpaceStats, Threads, Wish};
 pub use stats::{ClassStats, Stats};
 
 /// What [`conf!`](crate::conf) makes; not for use by hand.
