@@ -24,9 +24,7 @@
 #include <utility>
 
 #include "hummock.h"
-#if __has_include(<hummock/space.h>)
 #include "space.hpp"
-#endif
 
 namespace hummock {
 
