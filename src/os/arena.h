@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/os.h"
+
 namespace hummock::os {
 
 // The raw calls, in a table so that tests can make any of them fail; each has its system call's meaning.
@@ -17,8 +19,6 @@ struct ArenaCalls {
   int (*truncate)(int fd, size_t size);
 };
 extern ArenaCalls arena_calls;
-
-inline constexpr size_t kHugePage = size_t{2} << 20;
 
 // All below return false (or null) with errno as the system set it.
 
