@@ -45,7 +45,6 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0", start,                                        \
     "bytes by which that space expands when it is short")                                                \
   X(uint32_t, space_reserve, choice, 0, 0, 1, "start=0|firstalloc=1", start, "when it gets its memory")  \
-  X(bool, space_populate, boolean, 1, 0, 1, "", start, "every page of it gets its memory then")          \
   X(bool, space_lock, boolean, 0, 0, 1, "", start, "it stays in memory (mlock), or the program ends")    \
   X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2", start, "it stands in huge pages")    \
   X(bool, space_zero, boolean, 0, 0, 1, "", start, "malloc from it hands out zeros")                     \

@@ -24,7 +24,7 @@ hummock_space_options_t wanted() {
   o.initial = values.space_initial;
   o.expand = values.space_expand;
   o.reserve = values.space_reserve;
-  o.populate = values.space_populate ? HUMMOCK_SPACE_TRY : HUMMOCK_SPACE_OFF;
+  o.populate = HUMMOCK_SPACE_TRY;
   o.lock = values.space_lock ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
   o.huge_pages = values.space_huge;
   o.zero = values.space_zero;

@@ -49,9 +49,14 @@ void note_peak() {
   if (now > peak_bytes) peak_bytes = now;
 }
 
-void count_used(int32_t slots) {
-  __atomic_store_n(&used_slots, used_slots + static_cast<size_t>(ptrdiff_t{slots}), __ATOMIC_RELAXED);
+void count_taken(unsigned slots) {
+  __atomic_store_n(&used_slots, used_slots + slots, __ATOMIC_RELAXED);
   note_peak();
+}
+
+// What is given stays as dirty, so the peak is no higher.
+void count_given(unsigned slots) {
+  __atomic_store_n(&used_slots, used_slots - slots, __ATOMIC_RELAXED);
 }
 
 // The first touch of a huge page brings memory for all of it.
@@ -64,7 +69,7 @@ void take_huge(HugePage* page, uint32_t mask, unsigned slots) {
   page->dirty = ~uint32_t{0};
   page->used |= mask;
   count(page);
-  count_used(static_cast<int32_t>(slots));
+  count_taken(slots);
   refile(page);
 }
 
@@ -73,7 +78,7 @@ void give_huge(HugePage* page, uint32_t mask, unsigned slots) {
   discount(page);
   page->used &= ~mask;
   count(page);
-  count_used(-static_cast<int32_t>(slots));
+  count_given(slots);
   refile(page);
 }
 
@@ -86,7 +91,7 @@ void take(HugePage* page, uint32_t mask, unsigned slots) {
   if (dirty != slots) set_relaxed(clean_taken, clean_taken + (slots - dirty));
   page->used |= mask;
   page->dirty |= mask;
-  count_used(static_cast<int32_t>(slots));
+  count_taken(slots);
   refile(page);
 }
 
@@ -95,7 +100,7 @@ void give(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
   page->used &= ~mask;
   add_dirty(static_cast<int32_t>(slots));
-  count_used(-static_cast<int32_t>(slots));
+  count_given(slots);
   refile(page);
 }
 

@@ -205,20 +205,27 @@ bool dirty_over_budget() {
   return dirty > budget_slots();
 }
 
-void tick() {
-  const uint64_t now = os::now_ms();
-  const int64_t decay = options::values.decay_ms;
-  if (decay < 0) return;
-  const bool over = dirty_over_budget();
-  if (!over && now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) < kTickMs) return;
+namespace {
+
+__attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay) {
   __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
-  const uint64_t half = static_cast<uint64_t>(decay) / 2;
-  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) > half / 2) {
+  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) > decay / 4) {
     __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
     flush_cache();
   }
-  purge_while(now > half ? now - half : 0, budget_slots(), now);
+  purge_while(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), now);
   if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
+}
+
+}  // namespace
+
+void tick() {
+  const int64_t decay = options::values.decay_ms;
+  if (decay < 0) return;
+  const uint64_t now = os::now_ms();
+  if (now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs || dirty_over_budget()) {
+    give_what_is_due(now, static_cast<uint64_t>(decay));
+  }
 }
 
 bool purge_all(size_t keep) {

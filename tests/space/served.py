@@ -99,7 +99,7 @@ class Served(unittest.TestCase):
 
     def test_environment_alone(self):
         done = subprocess.run([sys.executable, "-c", "print('ran')"], capture_output=True, text=True, check=False,
-                              env={"LD_PRELOAD": LIBRARY, "HUMMOCK_CONF": "space_initial:64M,space_populate:off"})
+                              env={"LD_PRELOAD": LIBRARY, "HUMMOCK_CONF": "space_initial:64M"})
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("ran\n", "", 0))
 
     def test_a_space_that_cannot_be_had(self):
