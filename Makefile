@@ -18,7 +18,7 @@ demo: all
 	@python3 scripts/demo.py --build build
 
 test: all
-	@ctest --test-dir build --output-on-failure
+	@ctest --test-dir build --output-on-failure -j$(JOBS)
 
 # hummock.dll and hummock_bi.dll for 64 and 32 bits: out/windows-x64, out/windows-x86.
 WINDOWS = windows-x64 windows-x86
