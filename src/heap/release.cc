@@ -67,7 +67,7 @@ __attribute__((noinline)) void release_other(void* p) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
-      return user_release(header->home, p);
+      return user_release(relaxed(header->home), p);
     case Kind::large:
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
