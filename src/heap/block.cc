@@ -20,7 +20,7 @@ Block find_block(const char* call, const void* p) {
       return {header, slab::row_of(header).block_size, nullptr};
     case Kind::own_slab:
       slab::check_block(header, p, call, base::refuse);
-      return {header, slab::row_of(header).block_size, header->home};
+      return {header, slab::row_of(header).block_size, relaxed(header->home)};
     case Kind::large:
     case Kind::huge:
       if (p == header->start) return {header, header->bytes, header->home};

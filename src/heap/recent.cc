@@ -132,6 +132,12 @@ void set_limits(Bin& bin, Reserve& reserve, int blocks, int lists) {
   reserve.allowed = static_cast<uint8_t>(lists);
 }
 
+// More frees than requests are to come: all goes back, and little is kept from now on.
+void keep_few(Heap* heap, unsigned size_class) {
+  give_recent(heap, size_class);
+  set_limits(heap->bins[size_class], heap->reserve[size_class], kLeastBlocks, 0);
+}
+
 // True when another list may be put aside.
 bool make_room(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
@@ -140,8 +146,7 @@ bool make_room(Heap* heap, unsigned size_class) {
     return true;
   }
   // As much was given back as is kept, with nothing asked for meanwhile: more frees are to come.
-  give_recent(heap, size_class);
-  set_limits(heap->bins[size_class], reserve, kLeastBlocks, 0);
+  keep_few(heap, size_class);
   return false;
 }
 
@@ -212,8 +217,7 @@ void after_shortage(Heap* heap, unsigned size_class) {
 void lighten(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
   if (reserve.count != 0) return give_oldest(heap, size_class, 1);
-  give_recent(heap, size_class);
-  set_limits(heap->bins[size_class], reserve, kLeastBlocks, 0);
+  keep_few(heap, size_class);
 }
 
 void sweep(Heap* heap) {

@@ -37,7 +37,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
   const bool foreign = !reclaim(heap, slab);
   // Blocks that share a cache line stay with one thread: else two would write to one line for ever.
   if (foreign && slab::row_of(slab).block_size < kCacheLine) return release_remote(heap, slab, p);
-  if (slab->size_class == slab::kTiny) return release_slow(p);  // direct since it was reclaimed
+  if (slab->size_class == slab::kTiny) return release_slow(p, slab, heap);  // direct since it was reclaimed
   release_recent(heap, &heap->bins[slab->size_class], p);
 }
 
@@ -67,7 +67,7 @@ __attribute__((noinline)) void release_other(void* p) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
-      return user_release(header->home, p);
+      return user_release(relaxed(header->home), p);
     case Kind::large:
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
@@ -82,9 +82,7 @@ __attribute__((noinline)) void release_other(void* p) {
 
 }  // namespace
 
-void release_slow(void* p) {
-  SlabHeader* slot = pages::header_of(p);
-  Heap* heap = thread_heap;
+void release_slow(void* p, SlabHeader* slot, Heap* heap) {
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
   SlabHeader* slab = slot - slot->back;
   const unsigned size_class = slab->size_class;

@@ -10,7 +10,8 @@ namespace hummock::heap {
 // its stamp here, too, would cost every free two instructions more.
 
 // Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list.
-void release_slow(void* p);
+// `slot` is p's, `heap` the calling thread's.
+void release_slow(void* p, SlabHeader* slot, Heap* heap);
 // `recent` is full.
 void put_aside(Heap* heap, Bin* bin);
 // A slab, its lists included, has become empty.
@@ -32,9 +33,11 @@ __attribute__((always_inline)) inline void release_recent(Heap* heap, Bin* bin, 
 __attribute__((always_inline)) inline void release(void* p) {
   intptr_t distance = pages::distance_of(p);
   Heap* heap = thread_heap;
-  const SlabHeader* slot = pages::header_at(distance);
-  if (__builtin_expect(owner_of(slot) != reinterpret_cast<uintptr_t>(heap), false)) return release_slow(p);
-  asm("" : "+r"(distance));  // else the sum is kept in a register, which costs an instruction
+  if (__builtin_expect(owner_of(pages::header_at(distance)) != reinterpret_cast<uintptr_t>(heap), false)) {
+    asm("" : "+r"(distance));  // else the sum is kept in a register, which costs an instruction
+    return release_slow(p, pages::header_at(distance), heap);
+  }
+  asm("" : "+r"(distance));
   release_recent(heap, pages::header_at(distance)->bin, p);
 }
 

@@ -114,6 +114,28 @@ long faults() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
+// A fork that lives on, and does nothing, until this ends.
+class WaitingChild {
+ public:
+  WaitingChild() {
+    REQUIRE(pipe(ends_) == 0);
+    child_ = fork();
+    if (child_ != 0) return;
+    char byte;
+    close(ends_[1]);
+    _exit(static_cast<int>(read(ends_[0], &byte, 1)));
+  }
+  ~WaitingChild() {
+    close(ends_[1]);
+    close(ends_[0]);
+    CHECK(waitpid(child_, nullptr, 0) == child_);
+  }
+
+ private:
+  int ends_[2];
+  pid_t child_;
+};
+
 }  // namespace
 
 TEST_CASE("no system call after creation, on pain of death") {
@@ -157,23 +179,13 @@ TEST_CASE("no page fault in a million operations, nor after a fork") {
     CHECK(faults() - before == 0);
 
     // A child that lives on would share all pages, and the parent would fault for each it writes.
-    int ends[2];
-    REQUIRE(pipe(ends) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      char byte;
-      close(ends[1]);
-      _exit(static_cast<int>(read(ends[0], &byte, 1)));
-    }
+    const WaitingChild child;
     use(space, 3, 10000, 100000);  // of the rest of the process: stack and globals
     faults();
     const long after_fork = faults();
     use(space, 3, 1000000, 100000);
     CHECK(faults() - after_fork == 0);
     // The first use is the one that counts for the space's own pages: none of them may have been copied.
-    close(ends[1]);
-    close(ends[0]);
-    REQUIRE(waitpid(child, nullptr, 0) == child);
   }
 }
 
@@ -187,21 +199,11 @@ TEST_CASE("after a fork the very first use of every page of a space that stays o
     options.populate = HUMMOCK_SPACE_REQUIRE;
     options.no_fork = no_fork;
     Space space(options);
-    int ends[2];
-    REQUIRE(pipe(ends) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      char byte;
-      close(ends[1]);
-      _exit(static_cast<int>(read(ends[0], &byte, 1)));
-    }
+    const WaitingChild child;
     const long before = faults();
     void* all = hummock_space_malloc_zero(space, 60 * kMiB, 1);
     faulted[no_fork / HUMMOCK_SPACE_REQUIRE] = faults() - before;
     hummock_space_free(space, all);
-    close(ends[1]);
-    close(ends[0]);
-    REQUIRE(waitpid(child, nullptr, 0) == child);
   }
   MESSAGE("page faults after a fork: ", faulted[0], " with the space in it, ", faulted[1], " without");
   CHECK(faulted[0] > 1000);
