@@ -53,7 +53,17 @@ void* small_block(unsigned size_class) {
   return block != nullptr ? block : no_memory();
 }
 
-void* large_block(size_t size, size_t align, bool zero) {
+// Its memory was used, and not cleared; null: none at hand.
+__attribute__((always_inline)) inline void* near_block(size_t size) {
+  Heap* heap = thread_heap;
+  const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
+  if (header == nullptr) return nullptr;
+  if (__builtin_expect(++heap->refills % 64 == 0, false) && pages::purge_pending()) pages::tick();
+  return header->start;
+}
+
+__attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
+  if (thread_heap == &empty_heap) attach();
   if (pages::purge_pending()) pages::tick();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
@@ -125,10 +135,6 @@ void* resize(void* p, size_t size, bool zero) {
 
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
-  if (bin->room + 1 == bin->limit) {
-    void* block = take_single(bin);
-    if (__builtin_expect(block != nullptr, true)) return block;
-  }
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
@@ -146,8 +152,14 @@ void* allocate_medium(size_t size) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
-    void* block = pop(bin);
+    // Of large blocks the one freed last is worth more than the rest of a list: it is in the caches.
+    void* block = take_last(bin);
+    if (block == nullptr) block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
+  }
+  if (size > slab::kMaxSmall && relaxed(fast_limit) != 0) {
+    void* block = near_block(size);
+    return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
   if (sees_every_call()) return special_block(0, size, false);
   return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
@@ -156,7 +168,10 @@ void* allocate_medium(size_t size) {
 
 void* allocate_zeroed(size_t size) {
   if (sees_every_call()) return special_block(0, size, true);
-  if (size > slab::kMaxSmall) return large_block(size, kSlotSize, true);
+  if (size > slab::kMaxSmall) {
+    void* block = near_block(size);
+    return block != nullptr ? memset(block, 0, usable_size(block)) : large_block(size, kSlotSize, true);
+  }
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   Bin* bin = &thread_heap->bins[size_class];
   void* block = pop(bin);

@@ -11,6 +11,7 @@
 #include "os/thread.h"
 #include "pages/backing.h"
 #include "pages/metadata.h"
+#include "pages/span_cache.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {
@@ -30,6 +31,8 @@ base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for 
 
 os::Lock start_lock;
 bool started;  // atomic: release after the options are read
+
+uint8_t next_cache;  // of spans. Guarded by pool_lock
 
 Heap* new_record() {
   {
@@ -145,6 +148,7 @@ Heap* attach() {
   {
     os::LockGuard guard(pool_lock);
     ++threads;
+    heap->near_cache = next_cache++ % pages::kNearCaches;
   }
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);

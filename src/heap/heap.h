@@ -59,6 +59,7 @@ struct Heap {
   bool remote_used;                     // some remote entry holds blocks
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
+  uint8_t near_cache;                   // of spans, in the page heap
   Reserve reserve[slab::kClasses];
   uint8_t swept;        // the class that sweep() looked at last
   uint8_t spare_class;  // whose current slab was the last of several slots to become empty

@@ -39,16 +39,19 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
   return header->start;
 }
 
+void release_far(SlabHeader* header) {
+  pages::release_span(header);
+  if (pages::purge_pending()) pages::tick();
+}
+
 void release_large(SlabHeader* header) {
   if (Heap* owner = header->home) {
     owner->large_bytes -= header->bytes;
     owner->large.remove(header);
   }
-  if (header->kind == Kind::huge) {
-    pages::release_huge(header);
-  } else {
-    pages::release_span(header);
-  }
+  if (header->kind == Kind::huge) return pages::release_huge(header);
+  if (header->slots <= pages::kNearLengths) return release_near(thread_heap, header);
+  release_far(header);
 }
 
 void* resize_large(SlabHeader* header, size_t size) {

@@ -3,11 +3,29 @@
 #define HUMMOCK_HEAP_LARGE_H
 
 #include "heap/heap.h"
+#include "pages/span_cache.h"
 
 namespace hummock::heap {
 
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
 void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed);
+
+// A block of at most kMaxNear bytes that this thread, most likely, freed a moment ago; null: none.
+inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
+inline SlabHeader* take_near(const Heap* heap, size_t size) {
+  SlabHeader* header =
+      pages::take_near(heap->near_cache, static_cast<unsigned>((size + kSlotSize - 1) / kSlotSize));
+  if (header != nullptr) header->kind = Kind::large;
+  return header;
+}
+
+// Its counterpart.
+void release_far(SlabHeader* header);
+inline void release_near(const Heap* heap, SlabHeader* header) {
+  header->kind = Kind::free;
+  header = pages::keep_near(heap->near_cache, header);
+  if (header != nullptr) release_far(header);
+}
 
 // The header must be a large or huge block's, and p its start; its heap, if any, is locked.
 void release_large(SlabHeader* header);

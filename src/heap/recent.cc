@@ -165,19 +165,6 @@ void open_bins(Heap* heap) {
   }
 }
 
-void* take_single(Bin* bin) {
-  void* block = bin->recent;
-  const bool good = bin->blocks == bin && slab::link_of(block) == bin &&
-                    slab::stamp_of(block) == reinterpret_cast<uintptr_t>(bin) &&
-                    slab::is_block(slab_of(block), block);
-  if (__builtin_expect(!good, false)) return nullptr;
-  slab::stamp_of(block) = 0;
-  bin->recent = bin;
-  bin->sum = 0;
-  bin->room = bin->limit;
-  return block;
-}
-
 void* take_recent(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   Reserve& reserve = heap->reserve[size_class];

@@ -45,8 +45,18 @@ inline bool has_recent(const Heap* heap, unsigned size_class) {
 }
 // A block of those freed lately, of which there are some; others go to the bin, which is empty.
 void* take_recent(Heap* heap, unsigned size_class);
-// The only recent block, while the bin stays empty: common where blocks are large. Null: take_recent tells.
-void* take_single(Bin* bin);
+// The block freed last. Null: there is none, or it is not what it should be, which take_recent tells.
+inline void* take_last(Bin* bin) {
+  void* block = bin->recent;
+  if (slab::stamp_of(block) != reinterpret_cast<uintptr_t>(bin)) return nullptr;
+  const SlabHeader* slab = pages::header_of(block);
+  if (__builtin_expect(!slab::is_block(slab - slab->back, block), false)) return nullptr;
+  bin->recent = slab::link_of(block);
+  bin->sum -= reinterpret_cast<uintptr_t>(block);
+  ++bin->room;
+  slab::stamp_of(block) = 0;
+  return block;
+}
 unsigned count_recent(const Heap* heap, unsigned size_class);
 // Blocks are about to be taken from a slab.
 void after_shortage(Heap* heap, unsigned size_class);

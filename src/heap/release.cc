@@ -1,6 +1,7 @@
 // free, where the slab is not the caller's own.
 #include "heap/release.h"
 
+#include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
@@ -72,9 +73,7 @@ __attribute__((noinline)) void release_other(void* p) {
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
       if (header->home != nullptr) return user_release(header->home, p);
-      release_large(header);
-      if (pages::purge_pending()) pages::tick();
-      return;
+      return release_large(header);
     default:
       bad_pointer("free", p);
   }
@@ -82,7 +81,18 @@ __attribute__((noinline)) void release_other(void* p) {
 
 }  // namespace
 
+namespace {
+
+// Large blocks of no first-class heap, of a length that the near caches keep.
+bool is_near(const SlabHeader* slot, const void* p) {
+  return slot->kind == Kind::large && slot->start == p && slot->slots <= pages::kNearLengths &&
+         slot->home == nullptr;
+}
+
+}  // namespace
+
 void release_slow(void* p, SlabHeader* slot, Heap* heap) {
+  if (is_near(slot, p) && relaxed(fast_limit) != 0) return release_near(heap, slot);
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
   SlabHeader* slab = slot - slot->back;
   const unsigned size_class = slab->size_class;

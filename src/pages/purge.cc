@@ -194,6 +194,11 @@ void flush_cache() {
   for (unsigned i = 0; i < kCachePositions; ++i) {
     if (SlabHeader* header = empty_cache(i)) give_span(header);
   }
+  for (unsigned cache = 0; cache < kNearCaches; ++cache) {
+    for (unsigned slots = 1; slots <= kNearLengths; ++slots) {
+      if (SlabHeader* header = take_near(cache, slots)) give_span(header);
+    }
+  }
 }
 
 }  // namespace

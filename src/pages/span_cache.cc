@@ -1,6 +1,9 @@
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
+
+NearCache near_caches[kNearCaches];
+
 namespace {
 
 constexpr uint32_t kMostSlots = 64;  // 4 MiB in all
@@ -44,7 +47,11 @@ SlabHeader* keep_cached(SlabHeader* header) {
 }
 
 uint32_t cached_slots() {
-  return __atomic_load_n(&held, __ATOMIC_RELAXED);
+  uint32_t sum = __atomic_load_n(&held, __ATOMIC_RELAXED);
+  for (const NearCache& cache : near_caches) {
+    for (unsigned i = 0; i < kNearLengths; ++i) sum += relaxed(cache.entry[i]) != nullptr ? i + 1 : 0;
+  }
+  return sum;
 }
 
 }  // namespace hummock::pages
