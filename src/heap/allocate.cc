@@ -68,7 +68,7 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
-  if (zero && !zeroed) memset(block, 0, pages::header_of(block)->bytes);
+  if (zero && !zeroed) clear_large(pages::header_of(block));
   return block;
 }
 

@@ -1,5 +1,9 @@
 #include "heap/large.h"
 
+#include <string.h>
+
+#include "os/os.h"
+
 namespace hummock::heap {
 namespace {
 
@@ -11,8 +15,7 @@ unsigned slots_of(size_t size) {
 
 SlabHeader* take(size_t size, size_t align, bool* zeroed) {
   if (size > kMaxSpanBytes || align > kMaxSpanBytes) {
-    *zeroed = true;
-    return pages::allocate_huge(size, align);
+    return pages::allocate_huge(size, align, zeroed);
   }
   const unsigned align_slots = align <= kSlotSize ? 1 : static_cast<unsigned>(align / kSlotSize);
   const pages::Span span = pages::allocate_span(slots_of(size), align_slots);
@@ -49,9 +52,18 @@ void release_large(SlabHeader* header) {
     owner->large_bytes -= header->bytes;
     owner->large.remove(header);
   }
-  if (header->kind == Kind::huge) return pages::release_huge(header);
-  if (header->slots <= pages::kNearLengths) return release_near(thread_heap, header);
-  release_far(header);
+  if (header->kind == Kind::huge) {
+    pages::release_huge(header);
+    if (pages::purge_pending()) pages::tick();
+    return;
+  }
+  release_span(thread_heap, header);
+}
+
+void clear_large(SlabHeader* header) {
+  // Of very large ones little may be used: memory that is not there needs no zeroes.
+  const bool gone = header->kind == Kind::huge && !os::kMustCommit && os::purge(header->start, header->bytes);
+  if (!gone) memset(header->start, 0, header->bytes);
 }
 
 void* resize_large(SlabHeader* header, size_t size) {

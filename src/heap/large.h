@@ -19,11 +19,16 @@ inline SlabHeader* take_near(const Heap* heap, size_t size) {
   return header;
 }
 
-// Its counterpart.
+// Makes all of a large or huge block read zero.
+void clear_large(SlabHeader* header);
+
+// The counterpart of take_near, for spans of all lengths.
 void release_far(SlabHeader* header);
-inline void release_near(const Heap* heap, SlabHeader* header) {
-  header->kind = Kind::free;
-  header = pages::keep_near(heap->near_cache, header);
+inline void release_span(const Heap* heap, SlabHeader* header) {
+  if (header->slots <= pages::kNearLengths) {
+    header->kind = Kind::free;
+    header = pages::keep_near(heap->near_cache, header);
+  }
   if (header != nullptr) release_far(header);
 }
 

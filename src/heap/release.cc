@@ -83,16 +83,15 @@ __attribute__((noinline)) void release_other(void* p) {
 
 namespace {
 
-// Large blocks of no first-class heap, of a length that the near caches keep.
-bool is_near(const SlabHeader* slot, const void* p) {
-  return slot->kind == Kind::large && slot->start == p && slot->slots <= pages::kNearLengths &&
-         slot->home == nullptr;
+// A large block of no first-class heap; exact, as no other address is the start of one.
+bool is_large(const SlabHeader* slot, const void* p) {
+  return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;
 }
 
 }  // namespace
 
 void release_slow(void* p, SlabHeader* slot, Heap* heap) {
-  if (is_near(slot, p) && relaxed(fast_limit) != 0) return release_near(heap, slot);
+  if (is_large(slot, p) && relaxed(fast_limit) != 0) return release_span(heap, slot);
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
   SlabHeader* slab = slot - slot->back;
   const unsigned size_class = slab->size_class;

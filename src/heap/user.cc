@@ -57,7 +57,13 @@ void* user_take(Heap* heap, size_t align, size_t size, bool zero) {
     block = take_locked(heap, align, size, &zeroed);
   }
   if (block == nullptr) return no_memory();
-  if (zero && !zeroed) memset(block, 0, find_block("calloc", block).room);
+  if (!zero || zeroed) return block;
+  const Block found = find_block("calloc", block);
+  if (found.is_large()) {
+    clear_large(found.header);
+  } else {
+    memset(block, 0, found.room);
+  }
   return block;
 }
 

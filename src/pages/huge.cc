@@ -1,5 +1,8 @@
 // Blocks above 16 MiB (or aligned to more): a mapping each, whose 512 headers stand just before the
 // block. Only the first header is used; the others read zero, so an inner address finds kind free.
+//
+// The mapping of a block that was freed is kept for a while, within the budget of dirty memory, and serves
+// the next block of about its size. Then its header has kind free, and its time instead of a live_sum.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -16,14 +19,43 @@ constexpr size_t kHeaders = kSlotSize;
 using HugeList = base::List<SlabHeader, &SlabHeader::huge_next, &SlabHeader::huge_prev>;
 
 os::Lock lock;
-HugeList all;         // guarded by lock
-size_t total_blocks;  // guarded by lock
-size_t total_bytes;   // guarded by lock
+// All below is guarded by lock.
+HugeList all;
+size_t total_blocks;
+size_t total_bytes;
+HugeList kept;  // newest first
+size_t kept_blocks;
+size_t kept_bytes;
+
+constexpr size_t kMostKept = 16;  // a search looks at them all
 
 void account(ptrdiff_t blocks, ptrdiff_t bytes) {
   total_blocks += static_cast<size_t>(blocks);
   total_bytes += static_cast<size_t>(bytes);
-  note_huge_bytes(total_bytes);
+  note_huge_bytes(total_bytes, 0);
+}
+
+int32_t slots_in(const SlabHeader* header) {
+  return static_cast<int32_t>(header->bytes / kSlotSize);
+}
+
+void keep(SlabHeader* header) {
+  header->live_sum = kNow;
+  kept.push_front(header);
+  ++kept_blocks;
+  kept_bytes += header->bytes;
+  note_huge_bytes(total_bytes, slots_in(header));
+}
+
+void unkeep(SlabHeader* header) {
+  kept.remove(header);
+  --kept_blocks;
+  kept_bytes -= header->bytes;
+  note_huge_bytes(total_bytes, -slots_in(header));
+}
+
+size_t distance(size_t a, size_t b) {
+  return a > b ? a - b : b - a;
 }
 
 SlabHeader* headers_of(char* start) {
@@ -70,18 +102,69 @@ char* map_huge(size_t bytes, size_t align) {
   event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(bytes + kHeaders),
             "a large block");
   headers_of(start)->advised = advised;
+  note_clean(static_cast<uint32_t>(bytes / kSlotSize));
   if (enter_region(start, headers_of(start))) return start;
   if (advised) forget_block(bytes);
   unmap_or_purge(start - kHeaders, kHeaders + bytes);
   return nullptr;
 }
 
+void unmap_block(SlabHeader* header) {
+  char* start = header->start;
+  const size_t bytes = header->bytes;
+  if (header->advised) forget_block(bytes);
+  remove_region(start);
+  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+}
+
+// The kept one whose size is nearest; no other is worth its trouble if that one is not.
+SlabHeader* take_nearest(size_t bytes) {
+  os::LockGuard guard(lock);
+  SlabHeader* best = nullptr;
+  for (SlabHeader* header = kept.front(); header != nullptr; header = header->huge_next) {
+    if (best == nullptr || distance(header->bytes, bytes) < distance(best->bytes, bytes)) best = header;
+  }
+  if (best == nullptr || distance(best->bytes, bytes) > bytes / 2) return nullptr;
+  unkeep(best);
+  return best;
+}
+
+// A kept mapping made fit; null: none. What is a quarter too long is not worth a cut.
+SlabHeader* reuse(size_t bytes) {
+  SlabHeader* header = take_nearest(bytes);
+  if (header == nullptr) return nullptr;
+  os::Event event;
+  const size_t before = header->bytes;
+  if (before < bytes) {
+    if (!os::resize_in_place(header->start, before, bytes)) {
+      unmap_block(header);
+      return nullptr;
+    }
+  } else if (before - bytes > bytes / 4) {
+    unmap_or_purge(header->start + bytes, before - bytes);
+  } else {
+    bytes = before;
+  }
+  note_resized(header, bytes);
+  header->bytes = bytes;
+  event.log("Reuse", header->start, bytes, static_cast<ptrdiff_t>(bytes - before), "a large block");
+  return header;
+}
+
 }  // namespace
 
-SlabHeader* allocate_huge(size_t size, size_t align) {
+SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   size_t bytes;
   if (__builtin_add_overflow(size, os::page_size() - 1, &bytes)) return nullptr;
   bytes = base::align_down(bytes, os::page_size());
+  SlabHeader* old = align <= kRegionSize ? reuse(bytes) : nullptr;
+  *zeroed = old == nullptr;
+  if (old != nullptr) {
+    old->live_sum = 0;
+    old->kind = Kind::huge;
+    link(old);
+    return old;
+  }
   char* start = map_huge(bytes, align);
   if (start == nullptr) return nullptr;
   SlabHeader* header = headers_of(start);
@@ -93,13 +176,37 @@ SlabHeader* allocate_huge(size_t size, size_t align) {
 }
 
 void release_huge(SlabHeader* header) {
-  char* start = header->start;
-  const size_t bytes = header->bytes;
-  unlink(header);
-  if (header->advised) forget_block(bytes);
   header->kind = Kind::free;
-  remove_region(start);
-  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+  SlabHeader* oldest = nullptr;
+  {
+    os::LockGuard guard(lock);
+    all.remove(header);
+    account(-1, -static_cast<ptrdiff_t>(header->bytes));
+    keep(header);
+    if (kept_blocks > kMostKept) unkeep(oldest = kept.back());
+  }
+  if (oldest != nullptr) unmap_block(oldest);
+}
+
+size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now) {
+  size_t dropped = 0;
+  for (;;) {
+    SlabHeader* oldest;
+    {
+      os::LockGuard guard(lock);
+      for (SlabHeader* h = kept.front(); h != nullptr && h->live_sum == kNow; h = h->huge_next) {
+        h->live_sum = now;
+      }
+      oldest = kept.back();
+      if (oldest == nullptr) return dropped;
+      const bool due = oldest->live_sum <= before;
+      if (!due && relaxed(dirty_slots) <= most_dirty) return dropped;
+      unkeep(oldest);
+      if (!due) note_excess(static_cast<uint32_t>(slots_in(oldest)));
+    }
+    dropped += oldest->bytes;
+    unmap_block(oldest);
+  }
 }
 
 SlabHeader* resize_huge(SlabHeader* header, size_t size) {
@@ -147,7 +254,7 @@ void huge_totals(Totals* out) {
   os::LockGuard guard(lock);
   out->huge_blocks = total_blocks;
   out->huge_bytes = total_bytes;
-  out->mapped += total_bytes;
+  out->mapped += total_bytes + kept_bytes;
 }
 
 void visit_huge(void (*visit)(const SlabHeader*, void*), void* context) {
@@ -163,6 +270,13 @@ SlabHeader* enclosing_huge(const void* p) {
     if (inside >= header->start - kHeaders && inside < header->start + header->bytes) return header;
   }
   return nullptr;
+}
+
+void unmap_kept() {
+  while (SlabHeader* header = kept.front()) {
+    kept.remove(header);
+    unmap_block(header);
+  }
 }
 
 void huge_lock() {

@@ -28,6 +28,7 @@ uint64_t nonempty;                           // bit i: free_lists[i] has a membe
 
 void list(HugePage* page) {
   page->run = static_cast<uint8_t>(base::longest_run(~page->used));
+  page->region->longest = kSlotsPerRegion;  // until somebody looks
   const uint32_t bit = 1u << page->number;
   page->region->whole_free = (page->region->whole_free & ~bit) | (page->used == 0 ? bit : 0);
   if (page->run == 0) return;
@@ -187,9 +188,50 @@ Span take_row(unsigned slots, unsigned align) {
   return {nullptr, false};
 }
 
+// Adjacent free slots of a region, across huge pages.
+struct Run {
+  Region* region;
+  unsigned first;
+  unsigned slots;
+};
+
+// The shortest run of the region that is long enough and shorter than *best.
+void find_run(Region* region, unsigned slots, Run* best) {
+  unsigned first = 0, length = 0, longest = 0;
+  const auto end_run = [&] {
+    if (length > longest) longest = length;
+    if (length >= slots && length < best->slots) *best = {region, first, length};
+  };
+  for (unsigned n = 0; n < region->huge_pages; ++n) {
+    const uint32_t used = region->page[n].used;
+    if (used == 0) {
+      length += kSlotsPerHugePage;
+      continue;
+    }
+    length += static_cast<unsigned>(__builtin_ctz(used));
+    end_run();
+    length = static_cast<unsigned>(__builtin_clz(used));
+    first = (n + 1) * kSlotsPerHugePage - length;
+  }
+  end_run();
+  region->longest = longest;
+}
+
+// Above 2 MiB, unaligned: the shortest run of the first region that has one. At that end of it where a huge
+// page is broken already.
+Span take_run(unsigned slots) {
+  Run best = {nullptr, 0, kSlotsPerRegion + 1};
+  for (Region* region = regions; region != nullptr && best.region == nullptr; region = region->next) {
+    if (region->longest >= slots) find_run(region, slots, &best);
+  }
+  if (best.region == nullptr) return {nullptr, false};
+  const bool at_end = best.first % kSlotsPerHugePage == 0;
+  return make_span(best.region, at_end ? best.first + best.slots - slots : best.first, slots);
+}
+
 Span take_span(unsigned slots, unsigned align) {
   if (slots <= kSlotsPerHugePage && align <= kSlotsPerHugePage) return take_in_page(slots, align);
-  return take_row(slots, align);
+  return align == 1 ? take_run(slots) : take_row(slots, align);
 }
 
 // Called with page_lock held; new address space joins the lists.
@@ -368,9 +410,10 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   return true;
 }
 
-void note_huge_bytes(size_t bytes) {
+void note_huge_bytes(size_t bytes, int32_t dirty) {
   os::LockGuard guard(page_lock);
   set_relaxed(huge_bytes, bytes);
+  add_dirty(dirty);
   note_peak();
 }
 

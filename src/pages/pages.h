@@ -28,9 +28,9 @@ void release_span(SlabHeader* header);
 void shrink_span(SlabHeader* header, unsigned slots);
 bool grow_span(SlabHeader* header, unsigned slots);
 
-// A mapping of its own: zeroed, at least `size` bytes at a multiple of `align` (and of 32 MiB). Null
-// header when the system has no room.
-SlabHeader* allocate_huge(size_t size, size_t align);
+// A mapping of its own: at least `size` bytes at a multiple of `align` (and of 32 MiB); *zeroed: they read
+// zero. Null header when the system has no room.
+SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed);
 void release_huge(SlabHeader* header);
 // The header of the block with its new size, moved if need be; null when the system refused, and the
 // block is as it was.

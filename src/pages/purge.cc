@@ -40,6 +40,10 @@ size_t regret(size_t used) {
   return both < most ? both : most;
 }
 
+void add_excess(uint32_t slots) {
+  set_relaxed(excess_purged, excess_purged + slots);
+}
+
 // Called with page_lock held.
 void halve_regret(uint64_t now, uint64_t period) {
   if (now - regret_halved < period) return;
@@ -51,9 +55,9 @@ void halve_regret(uint64_t now, uint64_t period) {
 size_t budget_slots() {
   const size_t limit = options::values.dirty_max;
   if (limit != 0) return limit / kSlotSize;
-  const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED);
+  const size_t used = relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  return (used / 8 > least ? used / 8 : least) + regret(used);
+  return (used / 2 > least ? used / 2 : least) + regret(used);
 }
 
 // Purges the runs of `mask`; the bits of what the system refused.
@@ -170,8 +174,7 @@ size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** fir
   while (HugePage* page = purge_queue.front()) {
     if (page->since > before) {
       if (dirty_slots <= keep) break;
-      set_relaxed(excess_purged,
-                  excess_purged + static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
+      add_excess(static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
     }
     if (given == 0) *first = page->start();
     if (!purge_page(page, &given)) {
@@ -183,11 +186,12 @@ size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** fir
 }
 
 bool purge_while(uint64_t before, size_t keep, uint64_t now) {
+  const bool dropped = drop_kept(before, keep, now) != 0;
   os::Event event;
   const void* first = nullptr;
   const size_t slots = purge_queued(before, keep, now, &first);
   if (slots != 0) event.log("Purge", first, slots * kSlotSize, 0);
-  return slots != 0;
+  return slots != 0 || dropped;
 }
 
 void flush_cache() {
@@ -202,6 +206,16 @@ void flush_cache() {
 }
 
 }  // namespace
+
+void note_excess(uint32_t slots) {
+  os::LockGuard guard(page_lock);
+  add_excess(slots);
+}
+
+void note_clean(uint32_t slots) {
+  os::LockGuard guard(page_lock);
+  set_relaxed(clean_taken, clean_taken + slots);
+}
 
 bool dirty_over_budget() {
   if (options::values.decay_ms == 0) return true;

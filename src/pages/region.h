@@ -52,6 +52,7 @@ struct Region {
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   uint32_t whole_free;  // bit i: huge page i is wholly free
+  unsigned longest;     // no run of more than 32 free slots is longer
   char* copy;           // for the child, from before a fork until after it
   HugePage page[kHugePages];
 
@@ -108,8 +109,15 @@ bool dirty_over_budget();
 // Back to the page heap, past the cache.
 void give_span(SlabHeader* header);
 
-// The bytes of huge blocks changed: for the peak. Takes page_lock itself.
-void note_huge_bytes(size_t bytes);
+// The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
+void note_huge_bytes(size_t bytes, int32_t dirty);
+// Mappings of freed huge blocks go: those kept since `before` or earlier, and the oldest as long as more
+// than `most_dirty` slots are dirty. How many bytes went.
+size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now);
+void unmap_kept();
+// Slots were given back for being over the budget, or had to be had anew. page_lock is not held.
+void note_excess(uint32_t slots);
+void note_clean(uint32_t slots);
 
 void huge_lock();
 void huge_unlock();

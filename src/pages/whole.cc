@@ -37,6 +37,7 @@ void unmap_all() {
     os::unmap(base, size);
   }
   regions = nullptr;
+  unmap_kept();
   drop_reserve();
   os::unmap_maps();
 }
