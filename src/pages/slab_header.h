@@ -51,13 +51,13 @@ struct SlabHeader {
   uint8_t size_class;
   uint8_t back;     // interior: slots back to the slab's header
   bool home_frees;  // its own thread freed here after it was full: keep it when full again
-  size_t bytes;     // of the span; large, huge: room of the block
+  char* start;      // first byte of the first block
   heap::Bin* bin;   // where the owner's frees go, and whose stamp the free blocks bear; in each slot
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
   heap::Heap* home;       // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
-  char* start;            // first byte of the first block
+  size_t bytes;           // of the span; large, huge: room of the block
   uint32_t shared_live;   // shared: blocks in use when it was given away
   uint32_t notify;        // remote frees that make it worth somebody's attention
   uint16_t slots;         // slots of the span
