@@ -32,7 +32,9 @@ part "Rust"
   cargo test --locked --quiet --all-features
   cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
   RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps --all-features
-  cargo package --locked --quiet --workspace --allow-dirty
+  # Cargo unpacks and builds the crate below once and for all: not the one of an earlier state.
+  rm -rf "$TEST_BUILD/package" "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/hummock-sys-[0-9]*
+  CARGO_TARGET_DIR=$TEST_BUILD/package cargo package --locked --quiet --workspace --allow-dirty
 )
 
 part "Python"
