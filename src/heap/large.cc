@@ -51,6 +51,7 @@ void release_large(SlabHeader* header) {
   if (Heap* owner = header->home) {
     owner->large_bytes -= header->bytes;
     owner->large.remove(header);
+    header->home = nullptr;
   }
   if (header->kind == Kind::huge) {
     pages::release_huge(header);

@@ -10,7 +10,8 @@ namespace hummock::heap {
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
 void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed);
 
-// A block of at most kMaxNear bytes that this thread, most likely, freed a moment ago; null: none.
+// A block of at most kMaxNear bytes that this thread, most likely, freed a moment ago; null: none. Spans in
+// near caches have no first-class heap.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   SlabHeader* header =
