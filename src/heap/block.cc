@@ -11,9 +11,8 @@
 namespace hummock::heap {
 
 Block find_block(const char* call, const void* p) {
-  SlabHeader* header = pages::find_header(p);
+  SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer(call, p);
-  if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
     case Kind::slab:
       slab::check_block(header, p, call, base::refuse);

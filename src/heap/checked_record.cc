@@ -42,8 +42,7 @@ size_t first_other(const unsigned char* bytes, unsigned char value, size_t size)
 
 // The raw block in which p lies, or null.
 Record* raw_block(const void* p) {
-  SlabHeader* header = pages::find_header(p);
-  if (header != nullptr && header->kind == Kind::interior) header -= header->back;
+  SlabHeader* header = pages::find_slab(p);
   if (header != nullptr && header->kind == Kind::own_slab) {
     const slab::SizeClass& row = slab::row_of(header);
     const size_t index =

@@ -46,8 +46,7 @@ void bad_list(void* first, size_t count, unsigned size_class) {
        << " bytes: ";
   const void* from = nullptr;
   for (void* block = first; count != 0; --count, from = block, block = slab::link_of(block)) {
-    SlabHeader* header = pages::find_header(block);
-    if (header != nullptr && header->kind == Kind::interior) header -= header->back;
+    SlabHeader* header = pages::find_slab(block);
     if (header == nullptr || header->kind != Kind::slab) {
       line << static_cast<const void*>(block) << " is not a block";
       if (from != nullptr)
@@ -67,8 +66,7 @@ void bad_bin(const void* block, unsigned size_class) {
   Line line;
   line << "malloc: heap corruption among free blocks of " << slab::kTable.row[size_class].block_size
        << " bytes: ";
-  SlabHeader* header = pages::find_header(block);
-  if (header != nullptr && header->kind == Kind::interior) header -= header->back;
+  SlabHeader* header = pages::find_slab(block);
   const bool small = header != nullptr && (header->kind == Kind::slab || header->kind == Kind::own_slab);
   if (small && slab::is_block(header, block)) {
     base::die(line << block << " was freed twice, or written to after it was freed");

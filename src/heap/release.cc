@@ -61,9 +61,8 @@ __attribute__((noinline)) void release_other(void* p) {
     if (is_checked()) return checked::release("free", p);
     if (served::owns(p)) return served::release(p);
   }
-  SlabHeader* header = pages::find_header(p);
+  SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer("free", p);
-  if (header->kind == Kind::interior) header -= header->back;
   switch (header->kind) {
     case Kind::slab:
       return release_in_slab(header, p);

@@ -25,6 +25,11 @@ SlabHeader* find_header(const void* p) {
   return header_of(p);
 }
 
+SlabHeader* find_slab(const void* p) {
+  SlabHeader* header = find_header(p);
+  return header != nullptr && header->kind == Kind::interior ? header - header->back : header;
+}
+
 bool enter_region(const void* base, SlabHeader* headers) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(base);
   const unsigned entry = entry_of(address);

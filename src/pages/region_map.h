@@ -40,6 +40,8 @@ inline SlabHeader* header_of(const void* p) {
 
 // The header for an address that is exactly ours, else null. `*base`, if wanted, is the region's start.
 SlabHeader* find_header(const void* p);
+// The same, but from a slab's later slots the slab's own.
+SlabHeader* find_slab(const void* p);
 
 // Enters or removes 512 headers for the 32 MiB at `base`. enter is false when the entry is taken.
 bool enter_region(const void* base, SlabHeader* headers);
