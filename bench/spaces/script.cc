@@ -125,7 +125,7 @@ Script make_churn(const Effort& effort, size_t space_bytes) {
 }
 
 Script make_near_full(const Effort& effort, size_t space_bytes) {
-  return Churn(space_bytes / 100 * 95, 64 << 10, effort.quick ? 20000 : 100000, effort.seed).make();
+  return Churn(space_bytes / 100 * 90, 64 << 10, effort.quick ? 20000 : 100000, effort.seed).make();
 }
 
 // Every other one of many small blocks is freed, and allocated again.
