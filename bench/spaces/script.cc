@@ -65,7 +65,7 @@ class Churn {
   Churn(size_t budget, size_t largest, size_t turns, uint64_t seed)
       : script_(4 * turns + 2 * kRoom, 32), rng_(seed), budget_(budget), largest_(largest), turns_(turns) {
     script_.add_row(0);  // of all sizes: who reads adds them up
-    for (size_t size = kLeast; size <= largest; size *= 2) script_.add_row(size);
+    for (size_t size = kLeast; size < largest; size *= 2) script_.add_row(size);
     live_ = arena_array<Live>(kRoom);
     for (size_t i = 0; i < kRoom; ++i) live_[i].slot = static_cast<uint32_t>(i);
   }
@@ -89,8 +89,9 @@ class Churn {
 
   void draw() { next_ = rng_.log_uniform(kLeast, largest_); }
 
-  static uint32_t row_of(size_t size) {  // the size rounded down to a power of two
-    return 1 + static_cast<uint32_t>(63 - __builtin_clzll(size / kLeast));
+  uint32_t row_of(size_t size) const {  // the size rounded down to a power of two, the largest to one less
+    const size_t most = size < largest_ ? size : largest_ - 1;
+    return 1 + static_cast<uint32_t>(63 - __builtin_clzll(most / kLeast));
   }
 
   void fill(bool timed) {
