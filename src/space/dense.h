@@ -67,10 +67,10 @@ __attribute__((always_inline)) inline uint64_t find(const Engine* engine, uint64
   if (fits == 0) {
     const uint64_t above = engine->levels & (~uint64_t{1} << level);
     if (above == 0) return kNoList;
-    level = static_cast<uint64_t>(__builtin_ctzll(above));
+    level = static_cast<unsigned>(__builtin_ctzll(above));
     fits = engine->words[level];
   }
-  return (level << 6) + static_cast<uint64_t>(__builtin_ctzll(fits));
+  return (level << 6) + static_cast<unsigned>(__builtin_ctzll(fits));
 }
 
 // The first range of a list, which has one.

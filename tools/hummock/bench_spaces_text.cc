@@ -71,7 +71,7 @@ std::string head(const std::string& first, const std::vector<std::string>& names
 }
 
 std::string label_of(const Json& row) {
-  if (row["blocks"] != 0) return short_bytes(row["blocks"].get<double>()) + " blocks";
+  if (row["blocks"] != 0) return row["blocks"].dump();
   return row["size"] == 0 ? "all" : row["size"].dump();
 }
 
@@ -84,10 +84,10 @@ std::string table(const Json& document, const std::string& scenario, const char*
   const bool beside = scenario == "sequential" && std::string(figure) == "p50";
   if (beside)
     for (const Json& column : document["printed"]["columns"]) names.push_back(column);
-  std::string text = head("bytes", names);
-  for (const Json& row : rows_of(document, scenario)) {
-    std::string line =
-        fmt::format("{:>10}", row["blocks"] != 0 ? row["blocks"].dump() + " n" : label_of(row));
+  const std::vector<Json> rows = rows_of(document, scenario);
+  std::string text = head(!rows.empty() && rows[0]["blocks"] != 0 ? "n" : "bytes", names);
+  for (const Json& row : rows) {
+    std::string line = fmt::format("{:>10}", label_of(row));
     bool any = false;
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Json* result = i < measured ? find_result(document, scenario, row, names[i]) : nullptr;
@@ -121,7 +121,6 @@ std::string sequential_text(const Json& document, const std::string& times) {
 
 // The other scenarios are told by the row of all sizes, or by their few rows.
 std::string other_text(const Json& document, const std::string& scenario, const std::string& times) {
-  Json part = document;
   const bool many = scenario == "churn" || scenario == "near-full";
   std::string text = fmt::format("\n{}\n", scenario_title(scenario));
   const std::vector<std::string> names = names_of(document);
