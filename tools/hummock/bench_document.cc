@@ -41,11 +41,11 @@ Json read_document(const std::string& path) {
   }
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array())
     throw std::runtime_error(path + " is not a result of hummock bench");
-  if (const std::string program = document.value("program", ""); program != "hummock bench")
-    throw std::runtime_error(path + " is a result of " + (program.empty() ? "another program" : program));
   if (document.value("format", 0) != kFormat)
     throw std::runtime_error(fmt::format("{} has format {}; this program reads format {}", path,
                                          document.value("format", 0), kFormat));
+  if (const std::string program = document.value("program", ""); program == "hummock bench spaces")
+    throw std::runtime_error(path + " is a result of " + program);
   return document;
 }
 

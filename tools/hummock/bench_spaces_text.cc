@@ -119,23 +119,13 @@ std::string sequential_text(const Json& document, const std::string& times) {
   return text;
 }
 
-// The other scenarios are told by the row of all sizes, or by their few rows.
-std::string other_text(const Json& document, const std::string& scenario, const std::string& times) {
-  const bool many = scenario == "churn" || scenario == "near-full";
-  std::string text = fmt::format("\n{}\n", scenario_title(scenario));
+// A scenario of many sizes, by its row of all of them.
+std::string churn_text(const Json& document, const std::string& scenario, const std::string& times) {
   const std::vector<std::string> names = names_of(document);
+  const Json row = {{"size", 0}, {"blocks", 0}};
+  std::string text;
   for (const char* call : kCalls) {
-    if (!many) {
-      const bool one = scenario == "holes";  // one call of a kind in a replay: its median is all there is
-      for (const char* figure : {"p50", "p99", "p999", "max"}) {
-        if (one && std::string(figure) != "p50") continue;
-        text += fmt::format("{}, nanoseconds{}{}\n", call, one ? "" : ", ", one ? "" : title_of(figure)) +
-                table(document, scenario, call, times, figure);
-      }
-      continue;
-    }
     text += head(call, names);
-    const Json row = {{"size", 0}, {"blocks", 0}};
     const auto line = [&](const std::string& label, const std::string& of, const char* figure) {
       text += fmt::format("{:>10}", label);
       for (const std::string& name : names) {
@@ -149,6 +139,24 @@ std::string other_text(const Json& document, const std::string& scenario, const 
     line("least max", "least", "max");
   }
   return text;
+}
+
+std::string few_text(const Json& document, const std::string& scenario, const std::string& times) {
+  if (scenario == "holes")  // one call of a kind in a replay: there is no more than its median
+    return "malloc, nanoseconds\n" + table(document, scenario, "malloc", times, "p50") +
+           "free, nanoseconds\n" + table(document, scenario, "free", times, "p50");
+  std::string text;
+  for (const char* call : kCalls)
+    for (const char* figure : {"p50", "p99", "p999", "max"})
+      text += fmt::format("{}, nanoseconds, {}\n", call, title_of(figure)) +
+              table(document, scenario, call, times, figure);
+  return text;
+}
+
+std::string other_text(const Json& document, const std::string& scenario, const std::string& times) {
+  const bool many = scenario == "churn" || scenario == "near-full";
+  return fmt::format("\n{}\n", scenario_title(scenario)) +
+         (many ? churn_text(document, scenario, times) : few_text(document, scenario, times));
 }
 
 std::string verdict_text(const Json& document) {
@@ -183,6 +191,40 @@ std::string processes_text(const Json& document) {
   return text.empty() ? text : "\n" + text;
 }
 
+// The lowest figure of those that are not Hummock's, and whose it is; -1 when there is none.
+std::pair<double, std::string> best_other(const Json& document, const Json& row, const char* call,
+                                          const char* figure) {
+  std::pair<double, std::string> best = {-1, ""};
+  for (const Json& other : document["contestants"]) {
+    if (other["ours"].get<bool>()) continue;
+    const Json* result = find_result(document, "sequential", row, other["name"]);
+    const double value = result == nullptr ? -1 : figure_of(*result, call, "typical", figure);
+    if (value >= 0 && (best.first < 0 || value < best.first)) best = {value, other["name"]};
+  }
+  return best;
+}
+
+Json verdict_line(const Json& document, const std::vector<Json>& rows, const std::string& name,
+                  const char* call, const char* figure) {
+  int sizes = 0, best = 0, printed = 0;
+  Json above = Json::array();
+  for (const Json& row : rows) {
+    const Json* mine = find_result(document, "sequential", row, name);
+    if (mine == nullptr) continue;
+    ++sizes;
+    const double own = figure_of(*mine, call, "typical", figure);
+    printed += own <= printed_of(document, call, row["size"], 2) * kEven;
+    const auto [other, by] = best_other(document, row, call, figure);
+    if (other < 0 || own <= other * kEven) {
+      ++best;
+    } else {
+      above.push_back({{"size", row["size"]}, {"own", own}, {"best", other}, {"by", by}});
+    }
+  }
+  return {{"contestant", name}, {"call", call},       {"figure", figure}, {"sizes", sizes},
+          {"best", best},       {"printed", printed}, {"above", above}};
+}
+
 }  // namespace
 
 std::string spaces_text(const Json& document, const std::string& times) {
@@ -210,34 +252,9 @@ Json spaces_verdict(const Json& document) {
   for (const Json& space : document["contestants"]) {
     const std::string name = space["name"];
     if (rows.empty() || name.rfind("space", 0) != 0) continue;
-    for (const char* call : kCalls) {
-      for (const char* figure : {"p50", "p99"}) {
-        Json line = {{"contestant", name}, {"call", call}, {"figure", figure},      {"sizes", 0},
-                     {"best", 0},          {"printed", 0}, {"above", Json::array()}};
-        for (const Json& row : rows) {
-          const Json* mine = find_result(document, "sequential", row, name);
-          if (mine == nullptr) continue;
-          const double own = figure_of(*mine, call, "typical", figure);
-          double best = -1;
-          std::string by;
-          for (const Json& other : document["contestants"]) {
-            const Json* result =
-                other["ours"].get<bool>() ? nullptr : find_result(document, "sequential", row, other["name"]);
-            const double value = result == nullptr ? -1 : figure_of(*result, call, "typical", figure);
-            if (value >= 0 && (best < 0 || value < best)) best = value, by = other["name"];
-          }
-          line["sizes"] = line["sizes"].get<int>() + 1;
-          const double printed = printed_of(document, call, row["size"], 2);
-          if (printed >= 0 && own <= printed * kEven) line["printed"] = line["printed"].get<int>() + 1;
-          if (best < 0 || own <= best * kEven) {
-            line["best"] = line["best"].get<int>() + 1;
-          } else {
-            line["above"].push_back({{"size", row["size"]}, {"own", own}, {"best", best}, {"by", by}});
-          }
-        }
-        verdict.push_back(std::move(line));
-      }
-    }
+    for (const char* call : kCalls)
+      for (const char* figure : {"p50", "p99"})
+        verdict.push_back(verdict_line(document, rows, name, call, figure));
   }
   return verdict;
 }
