@@ -43,7 +43,7 @@ namespace {
 constexpr size_t kLeast = 16;
 constexpr size_t kLargest = 4 << 20;
 
-// The seed's table: of each size so many are allocated, then all are freed.
+// Of each size so many are allocated, then all are freed.
 Script make_sequential(const Effort&, size_t space_bytes) {
   constexpr size_t kMost = 1000;
   constexpr size_t kSizes = 19;

@@ -46,7 +46,7 @@ size_t arena_used() {
 void fail(int status, const char* format, ...) {
   char line[512];
   const auto start =
-      static_cast<size_t>(snprintf(line, sizeof line / 4, "%s: ", program_invocation_short_name));
+      static_cast<size_t>(snprintf(line, sizeof line / 4, "%.100s: ", program_invocation_short_name));
   va_list arguments;
   va_start(arguments, format);
   const int length = vsnprintf(line + start, sizeof line - start - 1, format, arguments);
