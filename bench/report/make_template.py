@@ -52,7 +52,7 @@ def made():
         "css": "<style>\n" + (source / "report.css").read_text().strip() + "\n</style>",
         "vendor": "\n".join(script(text) for text in vendored()),
         "licences": licences(),
-        "scripts": "\n".join(script((source / file).read_text()) for file in [*own, *charts, "report.js"]),
+        "scripts": "\n".join(script((source / file).read_text()) for file in [*own, *charts, "spaces.js", "report.js"]),
     }
     page = re.sub(r"<!-- insert (\w+) -->", lambda match: parts[match[1]], (source / "report.html").read_text())
     if page.count(SLOT) != 1:

@@ -1,5 +1,6 @@
 #include "arena.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -43,8 +44,9 @@ size_t arena_used() {
 }
 
 void fail(int status, const char* format, ...) {
-  char line[512] = "hummock-bench-work: ";
-  const size_t start = sizeof "hummock-bench-work: " - 1;
+  char line[512];
+  const auto start =
+      static_cast<size_t>(snprintf(line, sizeof line / 4, "%.100s: ", program_invocation_short_name));
   va_list arguments;
   va_start(arguments, format);
   const int length = vsnprintf(line + start, sizeof line - start - 1, format, arguments);

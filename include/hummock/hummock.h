@@ -140,7 +140,9 @@ typedef struct hummock_class_stats {
 } hummock_class_stats_t;
 
 /* Figures of the whole process, in bytes unless named otherwise. They are gathered by looking at every
- * slab, without stopping other threads: exact when nothing else runs, else within the traffic. */
+ * slab, without stopping other threads: exact when nothing else runs, else within the traffic. Of the spaces
+ * (space.h) only the one that serves malloc counts: its live blocks in `live`, all of it in `committed`,
+ * `peak`, `mapped` and, its own records, `metadata`; hummock_space_stats tells more of it. */
 typedef struct hummock_stats {
   size_t size;         /* in: sizeof(hummock_stats_t) of the caller */
   size_t live;         /* room of live blocks, those resting in other threads' caches included */

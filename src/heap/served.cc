@@ -103,4 +103,16 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   release(p);
 }
 
+void add_figures(hummock_stats_t* out) {
+  space::Space* space = space::external();
+  if (space == nullptr) return;
+  hummock_space_stats_t its = {};
+  space::stats(space, &its);
+  out->live += its.used - its.live_blocks * space::kHeader;
+  out->committed += its.bytes - its.overhead;
+  out->peak += its.bytes - its.overhead;
+  out->metadata += its.overhead;
+  out->mapped += space->mapped;
+}
+
 }  // namespace hummock::heap::served

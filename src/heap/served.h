@@ -4,7 +4,7 @@
 #ifndef HUMMOCK_HEAP_SERVED_H
 #define HUMMOCK_HEAP_SERVED_H
 
-#include <stddef.h>
+#include "hummock/hummock.h"
 
 namespace hummock::heap::served {
 
@@ -24,6 +24,9 @@ void* reallocate(void* p, size_t size, bool zero);
 size_t usable_size(const void* p);
 void release(void* p);
 void release_sized(const char* call, void* p, size_t align, size_t size);
+
+// Adds the space to the process's figures, if there is one.
+void add_figures(hummock_stats_t* out);
 
 }  // namespace hummock::heap::served
 

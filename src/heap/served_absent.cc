@@ -33,5 +33,6 @@ size_t usable_size(const void*) {
 
 void release(void*) {}
 void release_sized(const char*, void*, size_t, size_t) {}
+void add_figures(hummock_stats_t*) {}
 
 }  // namespace hummock::heap::served

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "heap/heap.h"
+#include "heap/served.h"
 #include "os/os.h"
 #include "pages/metadata.h"
 
@@ -62,6 +63,7 @@ void collect(hummock_stats_t* out) {
   out->metadata = pages::metadata_bytes();
   out->resident = os::resident_bytes() + totals.pinned;  // which the system counts apart
   heap::count_heaps(&out->threads, &out->heaps);
+  heap::served::add_figures(out);
 }
 
 }  // namespace hummock::observe

@@ -3,6 +3,14 @@
 namespace hummock::space {
 namespace {
 
+// The cache that the thread used last. A serial never comes again, so the record of a space that is gone is
+// not taken for another's.
+struct Near {
+  uint64_t serial;
+  Cache* cache;
+};
+__attribute__((tls_model("initial-exec"))) thread_local constinit Near near = {0, nullptr};
+
 void put(uint64_t& field, uint64_t value) {
   __atomic_store_n(&field, value, __ATOMIC_RELAXED);
 }
@@ -55,6 +63,7 @@ void give_all_back(Cache* cache) {
 void end_of_thread(void* record) {
   Cache* cache = static_cast<Cache*>(record);
   Space* space = cache->space;
+  near = {0, nullptr};
   if (!enter(space)) return;
   give_all_back(cache);
   space->control->caches[cache->slot] = 0;
@@ -90,9 +99,15 @@ Cache* make_cache(Space* space) {
   return nullptr;
 }
 
-Cache* cache_of(Space* space) {
+__attribute__((noinline)) Cache* find_cache(Space* space) {
   void* mine = pthread_getspecific(space->cache_key);
-  return mine != nullptr ? static_cast<Cache*>(mine) : make_cache(space);
+  Cache* cache = mine != nullptr ? static_cast<Cache*>(mine) : make_cache(space);
+  if (cache != nullptr) near = {space->serial, cache};
+  return cache;
+}
+
+Cache* cache_of(Space* space) {
+  return __builtin_expect(near.serial == space->serial, true) ? near.cache : find_cache(space);
 }
 
 // Takes half of what a bin may hold from the pool.
@@ -116,6 +131,8 @@ bool refill(Cache* cache, unsigned bin) {
 }  // namespace
 
 int make_cache_key(Space* space) {
+  static uint64_t serials;  // atomic; relaxed: only that they differ counts
+  space->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
   return pthread_key_create(&space->cache_key, end_of_thread);
 }
 

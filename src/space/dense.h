@@ -67,10 +67,10 @@ __attribute__((always_inline)) inline uint64_t find(const Engine* engine, uint64
   if (fits == 0) {
     const uint64_t above = engine->levels & (~uint64_t{1} << level);
     if (above == 0) return kNoList;
-    level = static_cast<uint64_t>(__builtin_ctzll(above));
+    level = static_cast<unsigned>(__builtin_ctzll(above));
     fits = engine->words[level];
   }
-  return (level << 6) + static_cast<uint64_t>(__builtin_ctzll(fits));
+  return (level << 6) + static_cast<unsigned>(__builtin_ctzll(fits));
 }
 
 // The first range of a list, which has one.
@@ -108,10 +108,28 @@ __attribute__((always_inline)) inline uint64_t make_block(Engine* engine, uint64
   return size;
 }
 
-// A block from that list.
+// A block from that list. What is left over of its first range mostly belongs to the same list: it takes the
+// range's place there.
 __attribute__((always_inline)) inline uint64_t take_from(Engine* engine, uint64_t list, uint64_t size) {
-  const uint64_t at = pop_range(engine, list);
-  count_taken(engine, make_block(engine, at, size_in(header(engine, at)), size, 0));
+  const uint64_t at = head(engine, list);
+  const uint64_t room = size_in(header(engine, at));
+  const uint64_t rest = room - size;
+  if (list_of(rest) == list && rest >= kLeastBlock) {
+    const uint64_t left = at + size;
+    const uint64_t next = word(engine, at + kNext);
+    head(engine, list) = left;
+    word(engine, left + kNext) = next;
+    __atomic_signal_fence(__ATOMIC_RELEASE);  // as in link()
+    word(engine, left + kSlot) = list * sizeof(uint64_t);
+    word(engine, at + room - 2 * kHeader) = rest;
+    if (next != 0) word(engine, next + kSlot) = left + kNext;
+    set_header(engine, left, seal(left) | rest | kFree);
+    set_header(engine, at, seal(at) | size);
+    count_taken(engine, size);
+    return at;
+  }
+  pop_range(engine, list);
+  count_taken(engine, make_block(engine, at, room, size, 0));
   return at;
 }
 

@@ -195,13 +195,15 @@ void free_in(Space* space, void* p) {
 
 void free_cached(Space* space, void* p) {
   if (p == nullptr) return;
-  const uint64_t at = live_block(space, "free", p);
+  uint64_t value;
+  const uint64_t at = find_block<false>(space, "free", p, &value);
+  if ((value & kFromCache) == 0) return space->pool_free(space, p);
   if (!release_cached(space, at)) release_to_pool(space, at);
 }
 
 void* malloc_cached(Space* space, size_t request) {
   return request <= space->cache_largest ? allocate_cached(space, request)
-                                         : allocate_from_pool(space, request, kGranule);
+                                         : space->pool_malloc(space, request);
 }
 
 template <Threads kThreads>
@@ -218,6 +220,8 @@ void set_calls(Space* space) {
   if (space->threads == Threads::spin) set_calls_of<Threads::spin>(space);
   if (space->threads == Threads::inherit) set_calls_of<Threads::inherit>(space);
   if (space->cache_blocks == 0) return;
+  space->pool_malloc = space->malloc;
+  space->pool_free = space->free;
   space->malloc = malloc_cached;
   space->free = free_cached;
 }

@@ -74,10 +74,13 @@ struct Space {
   uint32_t cache_shift;
   uint64_t cache_largest;
   pthread_key_t cache_key;
-  int descriptor;   // shared, else -1
-  size_t unit;      // its extent is a multiple of this
-  uint64_t mapped;  // bytes of the mapping
-  Space* next;      // registry; guarded by its lock
+  int descriptor;                                      // shared, else -1
+  size_t unit;                                         // its extent is a multiple of this
+  uint64_t mapped;                                     // bytes of the mapping
+  uint64_t serial;                                     // no other handle of the process ever has it
+  void* (*pool_malloc)(Space* space, size_t request);  // past the caches
+  void (*pool_free)(Space* space, void* p);            // of what no cache took
+  Space* next;                                         // registry; guarded by its lock
   Space* prev;
   char shared_name[256];
 };

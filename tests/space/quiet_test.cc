@@ -185,7 +185,6 @@ TEST_CASE("no page fault in a million operations, nor after a fork") {
     const long after_fork = faults();
     use(space, 3, 1000000, 100000);
     CHECK(faults() - after_fork == 0);
-    // The first use is the one that counts for the space's own pages: none of them may have been copied.
   }
 }
 

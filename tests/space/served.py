@@ -13,6 +13,7 @@ import textwrap
 import unittest
 
 TOOL, LIBRARY = sys.argv[1:3]
+INCLUDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../include")
 
 PYTHON_INSIDE = """
     import ctypes, subprocess, threading
@@ -69,7 +70,7 @@ def hummock(*arguments, **more):
 
 def compiled(folder, source):
     program = os.path.join(folder, "program")
-    subprocess.run(["cc", "-fno-builtin", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+    subprocess.run(["cc", "-fno-builtin", f"-I{INCLUDE}", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
     return program
 
 
@@ -125,6 +126,35 @@ class Served(unittest.TestCase):
             done = hummock("run", "--initial", "8M", "--", compiled(folder, source))
             self.assertEqual(done.returncode, 128 + 6)
             self.assertIn("double free", done.stderr)
+
+    def test_the_process_figures_count_the_space(self):
+        source = """#include <dlfcn.h>
+            #include <hummock/hummock.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            int main(void) {
+              int (*figures)(hummock_stats_t*) = (int (*)(hummock_stats_t*))dlsym(0, "hummock_stats");
+              hummock_stats_t before = {.size = sizeof before}, with = before, after = before;
+              figures(&before);
+              char* p = malloc(5 << 20);
+              figures(&with);
+              free(p);
+              figures(&after);
+              printf("%zu %zu %zu %zu %zu %zu\\n", with.live - before.live, after.live - before.live,
+                     with.committed, with.mapped, with.peak, with.metadata - before.metadata);
+              return 0;
+            }"""
+        with tempfile.TemporaryDirectory() as folder:
+            program = compiled(folder, source)
+            done = hummock("run", "--initial", "8M", "--", program)
+            live, left, committed, mapped, peak, grown = (int(word) for word in done.stdout.split())
+            self.assertTrue(5 << 20 <= live < (5 << 20) + 64, live)
+            self.assertEqual((left, grown), (0, 0))
+            self.assertTrue(7 << 20 <= committed <= 8 << 20, committed)
+            self.assertTrue(8 << 20 <= mapped < 9 << 20, mapped)
+            self.assertGreaterEqual(peak, committed)
+            plain = subprocess.run([program], capture_output=True, text=True, check=True, env={"LD_PRELOAD": LIBRARY})
+            self.assertNotEqual(int(plain.stdout.split()[3]), mapped)
 
     def test_first_class_heaps_keep_their_own_memory(self):
         source = """#include <dlfcn.h>

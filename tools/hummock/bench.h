@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench_marked.h"
+#include "bench_spaces.h"
 
 namespace CLI {
 class App;
@@ -45,7 +46,7 @@ struct CompareOptions {
   double gate = 0;  // percent; above 0: exit status 1 when something of Hummock's got worse by more
 };
 
-// The subcommand and its own two, `compare` and `table`.
+// The subcommand and its own: `compare`, `table` and `spaces`.
 class BenchCommand {
  public:
   explicit BenchCommand(CLI::App& app);
@@ -56,10 +57,12 @@ class BenchCommand {
   CLI::App* bench_;
   CLI::App* compare_;
   CLI::App* table_;
+  CLI::App* spaces_;
   CLI::App* usable_;
   BenchOptions options_;
   CompareOptions compare_options_;
   TableOptions table_options_;
+  BenchSpacesOptions spaces_options_;
 };
 
 int bench(const BenchOptions& options);

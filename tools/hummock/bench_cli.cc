@@ -78,6 +78,8 @@ BenchCommand::BenchCommand(CLI::App& app) {
       table_->add_option("--into", table_options_.into, "put it between the marker lines of this document");
   table_->add_option("--check", table_options_.check, "exit status 1 when this document has another")
       ->excludes(into);
+  spaces_ = bench_->add_subcommand("spaces", "deterministic spaces beside other allocators, call by call");
+  add_spaces_options(spaces_, spaces_options_);
   usable_ = bench_->add_subcommand("usable", "")->group("");  // for measure_waste
 }
 
@@ -91,9 +93,11 @@ int BenchCommand::run(int count, char** arguments) {
     if (compare_->parsed()) return compare_results(compare_options_);
     if (table_->parsed()) return make_table(table_options_);
     options_.command.assign(arguments, arguments + count);
+    spaces_options_.command = options_.command;
+    if (spaces_->parsed()) return bench_spaces(spaces_options_);
     return bench(options_);
   } catch (const std::exception& error) {
-    fprintf(stderr, "hummock bench: %s\n", error.what());
+    fprintf(stderr, "hummock bench%s: %s\n", spaces_->parsed() ? " spaces" : "", error.what());
     return 2;
   }
 }

@@ -44,6 +44,8 @@ Json read_document(const std::string& path) {
   if (document.value("format", 0) != kFormat)
     throw std::runtime_error(fmt::format("{} has format {}; this program reads format {}", path,
                                          document.value("format", 0), kFormat));
+  if (const std::string program = document.value("program", ""); program == "hummock bench spaces")
+    throw std::runtime_error(path + " is a result of " + program);
   return document;
 }
 

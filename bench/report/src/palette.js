@@ -4,6 +4,7 @@ const palette = (() => {
   const accent = { light: "#c8500a", dark: "#ff8a3d" };
   // Families by name; a second of the same family takes the next shade and another dash.
   const families = [
+    [/^space/, [["#b01e4f", "#ff86b0"], ["#a67c00", "#f0c040"], ["#3f6b1f", "#a5d06f"]]],
     [/^(system|glibc|libc|musl)/, [["#6b7280", "#a3acba"]]],
     [/jemalloc/, [["#0b66b0", "#5ab0f2"], ["#4f95cf", "#a9d5fa"]]],
     [/mimalloc/, [["#00755c", "#2cc9a0"], ["#3d9e86", "#8be3ca"], ["#0b4f40", "#12967a"]]],

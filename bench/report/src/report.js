@@ -92,6 +92,19 @@ function sections() {
     return page.finish();
   }
   if (data.format !== 1) say(`This page reads format 1; the data has format ${data.format}.`);
+  const draw = (parts) => {
+    try {
+      parts.forEach((part) => part());
+    } catch (error) {
+      page.status.errors.push(`${error.message} ${error.stack}`);
+      say(`The report could not be drawn in full: ${error.message}`);
+    }
+    page.finish();
+  };
+  if (data.program === "hummock bench spaces") {
+    model = spaces.make(data);
+    return draw([spaces.draw]);
+  }
   model = makeModel(data);
   if (!model.names.length || !model.cells.length) {
     say("This file has no results.");
@@ -99,12 +112,5 @@ function sections() {
     return page.finish();
   }
   if (data.sample) document.body.prepend(page.el("p", { class: "missing sample" }, "Sample data, made up for tests; nothing here was measured."));
-  try {
-    heading();
-    sections();
-  } catch (error) {
-    page.status.errors.push(`${error.message} ${error.stack}`);
-    say(`The report could not be drawn in full: ${error.message}`);
-  }
-  page.finish();
+  draw([heading, sections]);
 })();

@@ -1,0 +1,90 @@
+// Replays a script, and keeps what every timed call took every time.
+#pragma once
+#include <string.h>
+
+#include "calls.h"
+#include "clock.h"
+#include "memory.h"
+#include "script.h"
+
+class Record {
+ public:
+  Record(size_t steps, unsigned replays)
+      : spans_(arena_array<uint32_t>(steps * replays)), steps_(steps), replays_(replays) {}
+
+  // Ticks that a step took in a replay, with what reading the counter costs.
+  uint32_t* of_replay(unsigned replay) { return spans_ + replay * steps_; }
+  uint32_t at(size_t step, unsigned replay) const { return spans_[replay * steps_ + step]; }
+  unsigned replays() const { return replays_; }
+
+  uint64_t failures = 0;      // mallocs that returned null, in all replays
+  uint64_t minor_faults = 0;  // page faults in the timed ones
+
+ private:
+  uint32_t* spans_;
+  size_t steps_;
+  unsigned replays_;
+};
+
+inline constexpr size_t kPage = 4096;
+
+inline uint32_t short_span(uint64_t span) {
+  return span > ~uint32_t{0} ? ~uint32_t{0} : static_cast<uint32_t>(span);
+}
+
+// A program writes what it allocates: here the first word and the last byte, and when the memory is to become
+// resident a byte of each page.
+inline void write_block(char* block, const Step& step, bool all_pages) {
+  for (size_t at = kPage; all_pages && at < step.size; at += kPage) block[at] = 1;
+  const uint64_t stamp = uint64_t{step.slot} << 32 | step.size;
+  memcpy(block, &stamp, sizeof stamp);
+  block[step.size - 1] = static_cast<char>(step.slot | 1);
+}
+
+inline void check_block(const char* block, size_t slot) {
+  uint64_t stamp;
+  memcpy(&stamp, block, sizeof stamp);
+  const size_t size = stamp & ~uint32_t{0};
+  // The last byte of a block of 16 bytes or more is none of the stamp's.
+  if (stamp >> 32 != slot || size < 16 || block[size - 1] != static_cast<char>(slot | 1))
+    fail(3, "the block at %p is not as it was written", static_cast<const void*>(block));
+}
+
+// One replay. Without `spans` it is for the memory and for checks: pages are written and blocks looked at.
+template <class Calls>
+__attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls& calls, char** slots,
+                                               uint32_t* spans) {
+  uint64_t failures = 0;
+  const size_t count = script.count();
+  for (size_t i = 0; i < count; ++i) {
+    const Step step = script.steps()[i];
+    uint64_t start, end;
+    if (step.size != 0) {
+      start = ticks();
+      char* block = static_cast<char*>(calls.take(step.size));
+      end = ticks();
+      slots[step.slot] = block;
+      failures += block == nullptr;
+      if (block != nullptr) write_block(block, step, spans == nullptr);
+    } else {
+      char* block = slots[step.slot];
+      if (spans == nullptr && block != nullptr) check_block(block, step.slot);
+      start = ticks();
+      calls.release(block);
+      end = ticks();
+    }
+    if (spans != nullptr) spans[i] = short_span(end - start);
+  }
+  return failures;
+}
+
+// Twice unmeasured, so that the memory is resident and warm; then as often as the record has room for.
+template <class Calls>
+void replay(const Script& script, const Calls& calls, Record& record) {
+  char** slots = arena_array<char*>(script.slots());
+  for (int i = 0; i < 2; ++i) record.failures += replay_once(script, calls, slots, nullptr);
+  const uint64_t before = usage_now().minor_faults;
+  for (unsigned i = 0; i < record.replays(); ++i)
+    record.failures += replay_once(script, calls, slots, record.of_replay(i));
+  record.minor_faults = usage_now().minor_faults - before;
+}

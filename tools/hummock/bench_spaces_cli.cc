@@ -1,0 +1,28 @@
+// The options of hummock bench spaces.
+#include <CLI/CLI.hpp>
+
+#include "bench_spaces.h"
+
+namespace hummock::tool {
+
+void add_spaces_options(CLI::App* spaces, BenchSpacesOptions& options) {
+  spaces->add_option("scenario", options.scenarios,
+                     "sequential, churn, near-full, alternating, holes; none: all");
+  spaces->add_flag("--quick", options.quick, "one round of shorter scripts: at most a minute");
+  spaces->add_option("--against", options.against, "peers by name; none: all found")->delimiter(',');
+  spaces->add_option("--rounds", options.rounds, "processes of each contestant and scenario")
+      ->check(CLI::Range(1, 1000));
+  spaces
+      ->add_option("--times", options.times,
+                   "what the tables show: seen (all calls), typical (undisturbed replays), least")
+      ->check(CLI::IsMember({"seen", "typical", "least"}))
+      ->capture_default_str();
+  spaces->add_option("--seed", options.seed, "of the sizes and of the order")->capture_default_str();
+  spaces->add_option("--json", options.json, "write all figures to this file");
+  spaces->add_option("--csv", options.csv, "write one line for each row, contestant and call to this file");
+  spaces->add_option("--html", options.html, "write a report to look at to this file");
+  spaces->add_option("--worker", options.worker, "the program that runs one scenario: hummock-bench-spaces");
+  spaces->add_option("--lib", options.library, "Hummock's library");
+}
+
+}  // namespace hummock::tool
