@@ -46,8 +46,16 @@ size_t read_conf(HMODULE module, char* out, size_t room) {
   return got;
 }
 
-// As options are written elsewhere: commas between, no remarks. `nolog` alone is understood.
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+// As options are written elsewhere: commas between, no remarks. `nolog` alone is understood. Blanks inside an
+// option stay: a path may have them.
 void append_conf(const char* text, size_t length) {
+  constexpr char kMark[] = {'\xef', '\xbb', '\xbf'};  // some editors begin a file in UTF-8 with it
+  if (length >= sizeof kMark && memcmp(text, kMark, sizeof kMark) == 0)
+    text += sizeof kMark, length -= sizeof kMark;
   char* out = conf + strlen(conf);
   char* entry = out;
   bool remark = false;
@@ -55,11 +63,12 @@ void append_conf(const char* text, size_t length) {
     const char c = i < length ? text[i] : '\n';
     const bool ends = c == '\n' || c == '\r' || c == ',';
     remark = c != '\n' && (remark || c == '#');
-    if (remark || c == ' ' || c == '\t') continue;
+    if (remark || (out == entry && is_blank(c))) continue;
     if (!ends) {
       *out++ = c;
       continue;
     }
+    while (out != entry && is_blank(out[-1])) --out;
     *out = '\0';
     if (strcmp(entry, "nolog") == 0) strcpy(entry, "log:none");
     out = entry + strlen(entry);

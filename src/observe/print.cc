@@ -12,16 +12,18 @@ namespace {
 using base::Line;
 using base::write_line;
 
+constexpr size_t kValue = 16;  // its column: right of the longest name
+
 // A name, its bytes for people and its bytes exactly.
 void print_bytes(int fd, const char* name, size_t bytes, const char* meaning) {
   Line line("");
-  line.text("  ").text(name).pad_to(14).bytes(bytes).pad_to(26).right(bytes, 42);
+  line.text("  ").text(name).pad_to(kValue).bytes(bytes).pad_to(28).right(bytes, 44);
   write_line(fd, line << "  " << meaning);
 }
 
 void print_count(int fd, const char* name, size_t count, const char* meaning) {
   Line line("");
-  line.text("  ").text(name).pad_to(14).dec(count).pad_to(44);
+  line.text("  ").text(name).pad_to(kValue).dec(count).pad_to(46);
   write_line(fd, line << meaning);
 }
 

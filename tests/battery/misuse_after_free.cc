@@ -2,8 +2,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include <algorithm>
-
 #include "misuse.h"
 
 namespace battery {
@@ -66,15 +64,7 @@ void remote_link_same_length_other_end() {
 }
 // The same when one of the freed blocks has been handed out again already.
 void link_after_malloc() {
-  void* p[4];
-  for (void*& block : p) block = in_crowd(64, 4, 4);
-  for (void* block : p) call::free(block);
-  for (int i = 0; i < 2000; ++i) {
-    void* q = call::malloc(64);
-    keep(q, 64);
-    if (std::find(p, p + 4, q) != p + 4) return overwrite_link(q == p[1] ? p[2] : p[1], target + 64);
-  }
-  overwrite_link(p[1], target + 64);  // held back from reuse
+  overwrite_link(still_free(), target + 64);
 }
 void link_zeroed() {
   overwrite_link(freed_here(), nullptr);

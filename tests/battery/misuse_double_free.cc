@@ -1,5 +1,4 @@
 // Blocks freed twice.
-#include <algorithm>
 #include <atomic>
 
 #include "misuse.h"
@@ -38,19 +37,6 @@ void after_200() {
   call::free(p);
   for (void* other : others) call::free(other);
   call::free(p);
-}
-
-// Four blocks freed and one of them handed out again; returns another one, which is still free.
-void* still_free() {
-  void* p[4];
-  for (void*& block : p) block = in_crowd(64, 4, 4);
-  for (void* block : p) call::free(block);
-  for (int i = 0; i < 2000; ++i) {
-    void* q = call::malloc(64);
-    keep(q, 64);
-    if (std::find(p, p + 4, q) != p + 4) return q == p[1] ? p[2] : p[1];
-  }
-  return p[1];  // held back from reuse
 }
 
 void with_malloc_between() {

@@ -217,6 +217,18 @@ void* in_crowd(size_t size, size_t before, size_t after) {
   return block;
 }
 
+void* still_free() {
+  void* p[4];
+  for (void*& block : p) block = in_crowd(64, 4, 4);
+  for (void* block : p) call::free(block);
+  for (int i = 0; i < 2000; ++i) {
+    void* q = call::malloc(64);
+    keep(q, 64);
+    if (std::find(p, p + 4, q) != p + 4) return q == p[1] ? p[2] : p[1];
+  }
+  return p[1];  // held back from reuse
+}
+
 void probation(size_t size) {
   Random random(size);
   kept.check();

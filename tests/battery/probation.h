@@ -21,6 +21,9 @@ void refill();
 // A block among live ones of the same size, which are kept: `before` and `after` it.
 void* in_crowd(size_t size, size_t before = 16, size_t after = 16);
 
+// Four blocks of 64 bytes freed and one of them handed out again; returns another one, which is still free.
+void* still_free();
+
 // What blocks are filled with from here on: patterns, or (quiet) zeros. Zeros do not disturb the links
 // of a block that is handed out while it stands in a list of free ones, so nothing else reports it.
 void fill_with_zeros();

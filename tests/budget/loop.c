@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "draw.h"
+
 void* empty_malloc(size_t size);
 void empty_free(void* block);
 
@@ -31,15 +33,6 @@ enum { kMostBatch = 100000, kLive = 400, kSmall = 300000 };
 static void* batch[kMostBatch];
 static void* live[kLive];
 static void* small[kSmall];
-static uint64_t state = 88172645463325252u;
-
-static size_t draw(size_t limit) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (size_t)(state % limit);
-}
-
 /* Random live blocks of 64 KiB to 4 MiB, after many have come and gone. */
 static void fragment(void) {
   for (int i = 0; i < 4 * kLive; ++i) {

@@ -11,16 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "draw.h"
+
 static const size_t kMiB = (size_t)1 << 20;
-static uint64_t state = 88172645463325252u;
-
-static size_t draw(size_t limit) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (size_t)(state % limit);
-}
-
 /* A field of a file of /proc in kB, as bytes. No allocation, no stdio. */
 static size_t field(const char* path, const char* name) {
   static char text[8192];
@@ -166,6 +159,17 @@ static void meet(void) {
   pthread_barrier_wait(&barrier);
 }
 
+/* The other threads take their blocks, between two meetings; returns what was resident before. */
+static size_t let_them_take(void) {
+  free(get(100));
+  meet();
+  const size_t before = resident();
+  meet();
+  meet();
+  say("full", resident() - before);
+  return before;
+}
+
 static void* park(void* argument) {
   const size_t self = (size_t)argument;
   meet();
@@ -186,12 +190,7 @@ static void parked(size_t stays, size_t size) {
   }
   pthread_barrier_init(&barrier, NULL, kParked + 1);
   for (size_t t = 0; t < kParked; ++t) pthread_create(&threads[t], NULL, park, (void*)t);
-  free(get(100));
-  meet();
-  const size_t before = resident();
-  meet();
-  meet();
-  say("full", resident() - before);
+  const size_t before = let_them_take();
   size_t live = 0;
   for (int t = 0; t < kParked; ++t) {
     for (int i = 0; i < kEach; ++i) {
@@ -251,12 +250,7 @@ static void idle_producer(void) {
   produced = books(count * sizeof *produced);
   pthread_barrier_init(&barrier, NULL, 2);
   pthread_create(&thread, NULL, produce, &count);
-  free(get(100));
-  meet();
-  const size_t before = resident();
-  meet();
-  meet();
-  say("full", resident() - before);
+  const size_t before = let_them_take();
   for (size_t i = 0; i < count; ++i) free(produced[i]);
   go_on(1.0);
   const size_t after = resident();

@@ -33,7 +33,9 @@ class Run(unittest.TestCase):
         self.assertEqual(hummock("run", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
 
     def test_options_reach_the_library(self):
-        self.assertIn("live", hummock("run", "--stats", "--", "true").stderr)
+        statistics = hummock("run", "--stats", "--", "true").stderr
+        for name in ("live", "large", "large blocks", "threads"):
+            self.assertRegex(statistics, rf"(?m)^  {name} +\d")
         self.assertIn("checked:on", hummock("run", "--checked", "--verbose", "--", "true").stderr)
 
     def test_not_found_and_not_executable(self):

@@ -97,6 +97,11 @@ class Described(unittest.TestCase):
         self.finding("transparent huge pages", "note", {THP + "enabled": "[always] madvise never"},
                      "echo madvise > " + enabled)
         self.finding("transparent huge pages", "finding", {THP + "enabled": None}, "")
+        own = THP + "hugepages-2048kB/enabled"  # goes over the other
+        self.finding("transparent huge pages", "finding", {own: "always inherit madvise [never]"}, "echo madvise > /" + own,
+                     "never")
+        self.finding("transparent huge pages", "fine", {own: "always inherit [madvise] never", THP + "enabled": "[never]"})
+        self.finding("transparent huge pages", "fine", {own: "always [inherit] madvise never"}, "", "madvise")
         self.finding("defragmentation for them", "finding",
                      {THP + "defrag": "always defer defer+madvise madvise [never]"},
                      "echo defer+madvise > /" + THP + "defrag")
@@ -136,7 +141,7 @@ class Described(unittest.TestCase):
         self.finding("overcommit", "fine", {"proc/sys/vm/overcommit_memory": "1"})
         self.finding("mappings of a process", "finding", {"proc/sys/vm/max_map_count": "1000"},
                      "sysctl -w vm.max_map_count=262144")
-        self.finding("memory", "finding", {"proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 100000 kB\n"})
+        self.finding("memory", "finding", {"proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 100000 kB\n"}, "")
         self.finding("memory nodes", "note", {"sys/devices/system/node/online": "0-3"}, "numactl --interleave=all program")
         self.finding("zone reclaim", "finding", {"proc/sys/vm/zone_reclaim_mode": "1"}, "sysctl -w vm.zone_reclaim_mode=0")
 
@@ -229,6 +234,9 @@ class This(unittest.TestCase):
         if huge_pool.thp_mode() == "none":
             self.skipTest("no transparent huge pages")
         self.fixes("transparent huge pages", "/" + THP + "enabled", "never")
+        own = "/" + THP + "hugepages-2048kB/enabled"
+        if os.path.exists(own):
+            self.fixes("transparent huge pages", own, "never")
         self.fixes("defragmentation for them", "/" + THP + "defrag", "never")
 
     def test_map_count(self):

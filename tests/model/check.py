@@ -2,10 +2,12 @@
 """Searches the whole state space of a Promela model.
 
 Usage: check.py [--mutant] MODEL [-DNAME[=VALUE]]...
+What MODEL includes stands beside it.
 Passes when the search was complete and found no error; a mutant, when it found one. 77: no spin."""
 
 import argparse
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -38,8 +40,10 @@ def main():
         sys.exit(77)
 
     with tempfile.TemporaryDirectory() as directory:
-        shutil.copy(arguments.model, os.path.join(directory, "model.pml"))
-        must(["spin", *defines, "-a", "model.pml"], directory)
+        for part in pathlib.Path(arguments.model).parent.glob("*.pml"):
+            shutil.copy(part, directory)
+        model = os.path.basename(arguments.model)
+        must(["spin", *defines, "-a", model], directory)
         # Exhaustive: COLLAPSE stores states compressed, and loses none.
         flags = ["-O2", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY_MIB}"]
         must([os.environ.get("CC", "cc"), *flags, "-o", "pan", "pan.c"], directory)
@@ -58,7 +62,7 @@ def main():
         if arguments.mutant:
             sys.exit(0 if found else "this protocol is wrong, but no error was found")
         if found:
-            print(run(["spin", *defines, "-t", "-p", "model.pml"], directory).stdout)
+            print(run(["spin", *defines, "-t", "-p", model], directory).stdout)
             sys.exit(1)
         if not complete:
             sys.exit(f"the search was cut short:\n{output}")

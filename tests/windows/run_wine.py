@@ -101,7 +101,7 @@ class Game:
         return self
 
     def write_conf(self, text, name="hummock_bi"):
-        (self.directory / "dll" / f"{name}.conf").write_text(text)
+        (self.directory / "dll" / f"{name}.conf").write_text(text, encoding="utf-8")
 
 
 def run_game(game, scenario):
@@ -136,6 +136,12 @@ def run_options(game, _):
     game.run("game", "interface").passed().has_header().has("option: decay_ms:50").has("option: huge_max:none")
     game.has("disabled by the option huge_pages").has('unknown option "dirty_maxx"')
     game.run("game", "interface", HUMMOCK_LOG="none").passed().check(game.logs == 0, "HUMMOCK_LOG=none, and yet a log")
+    # As an editor may write it, with a mark at its beginning; and a path with a blank.
+    (game.directory / "my logs").mkdir()
+    game.write_conf("\ufeffhuge_max:2G\r\nlog_file: my logs\\the %p.log \t# there\r\n")
+    game.run("game", "interface").passed().check(game.logs == 0, "log_file, and yet the usual log")
+    found = [log.read_text() for log in (game.directory / "my logs").glob("the *.log")]
+    game.check(len(found) == 1 and "option: huge_max:2G" in found[0], f"{len(found)} logs where log_file says, or no 2G")
     game.write_conf("background:on\n")
     game.run("game", "background").passed().has_header().has("option: background:on")
     game.write_conf("checked:on\n")

@@ -45,8 +45,7 @@ void check_kernel(const Facts& facts, Findings& out) {
     finding.level = Level::note;
     finding.consequence =
         "before 5.14 memory cannot be brought in ahead of use: huge_reserve has no effect on transparent "
-        "huge "
-        "pages, and a page set aside that is missing in the end kills the program";
+        "huge pages, and a page set aside that is missing in the end kills the program";
   } else if (version < 601) {
     finding.level = Level::note;
     finding.consequence = "before 6.1 memory that is in use cannot be moved onto huge pages (MADV_COLLAPSE)";
@@ -64,8 +63,14 @@ void check_rseq(const Facts& facts, Findings& out) {
 
 // ---- Huge pages ---------------------------------------------------------------------------------
 
+// Newer kernels have a mode for each size, which counts unless it is "inherit".
+std::string thp_file(const Facts& facts) {
+  const std::string own = std::string(kThp) + "hugepages-2048kB/enabled";
+  return facts.chosen(own).value_or("inherit") == "inherit" ? std::string(kThp) + "enabled" : own;
+}
+
 void check_thp(const Facts& facts, Findings& out) {
-  const std::string path = std::string(kThp) + "enabled";
+  const std::string path = thp_file(facts);
   const std::optional<std::string> mode = facts.chosen(path);
   if (!mode) {
     out.push_back({"transparent huge pages", Level::finding, "this kernel has none",
@@ -151,7 +156,9 @@ void check_giant_pool(const Facts& facts, Findings& out) {
     finding.level = Level::note;
     finding.consequence = "huge_pages:1g falls back to pages of 2 MiB";
     finding.fix = "echo 4 > " + path;
-    finding.hint = "or hugepagesz=1G hugepages=4 on the kernel's command line";
+    finding.hint =
+        "fewer come where memory is fragmented; hugepagesz=1G hugepages=4 on the kernel's command line is "
+        "certain";
   }
   out.push_back(finding);
 }
@@ -190,10 +197,12 @@ void check_memlock(const Facts& facts, Findings& out) {
   if (limit && *limit < kGiB && !has_capability(facts, 14)) {
     finding.level = Level::note;
     finding.consequence =
-        "Hummock locks nothing and gets huge pages all the same; a program that calls mlock or takes "
-        "huge pages by shmget can have no more than this";
+        "a space that is to be locked (space_lock), and what a program locks itself or takes of huge pages "
+        "by shmget, can have no more than this; Hummock's huge pages need no such right";
     finding.fix = "ulimit -l unlimited";
-    finding.hint = "root first raises the hard limit in /etc/security/limits.conf: * - memlock unlimited";
+    finding.hint =
+        "root first raises the hard limit in /etc/security/limits.conf: * - memlock unlimited; then log in "
+        "anew";
   } else if (limit && *limit < kGiB) {
     finding.consequence = "does not bind this user, who has CAP_IPC_LOCK; others: ulimit -l";
   }
@@ -315,8 +324,7 @@ void check_memory(const Facts& facts, Findings& out) {
     finding.level = Level::finding;
     finding.consequence =
         "less than a twentieth is to be had: huge pages are not, and the kernel may kill a process soon";
-    finding.fix = "ps aux --sort=-rss | head";
-    finding.hint = "shows who has it";
+    finding.hint = "ps aux --sort=-rss | head shows who has it";
   }
   out.push_back(finding);
 }

@@ -98,6 +98,16 @@ const page = (() => {
     return made;
   }
 
+  // A legend, and below it the charts that `add` makes; `hidden` are the names whose lines are not to be shown.
+  function withLegend(parent, names, kind = "charts") {
+    const hidden = new Set();
+    const made = [];
+    legend(parent, names, hidden, () => made.forEach((each) => each.redraw()));
+    const grid = el("div", { class: kind });
+    parent.append(grid);
+    return { hidden, add: (options) => made.push(chart(grid, options)) };
+  }
+
   // Distinct colours of what WebGL drew; only looked at when a test asks (#check).
   function ink(drawn) {
     if (location.hash !== "#check") return null;
@@ -122,7 +132,7 @@ const page = (() => {
     document.getElementById("report-status").textContent = JSON.stringify(status);
   }
 
-  return { status, el, section, missing, legend, scale, chart, finish };
+  return { status, el, section, missing, withLegend, scale, chart, finish };
 })();
 
 // What the two-dimensional charts share.

@@ -1,47 +1,30 @@
 // Blocks of pages and of many pages, each page of them written.
-#include "blocks.h"
-#include "clock.h"
+#include "live.h"
 
 namespace {
 
 class LargeLive final : public Load {
  public:
   using Draw = size_t (*)(Worker&);
-  LargeLive(size_t live, Draw draw) : live_(live), draw_(draw) {}
+  LargeLive(size_t blocks, Draw draw) : blocks_(blocks), draw_(draw) {}
 
-  void set_up(Run& run) override {
-    share_ = (live_ + run.threads() - 1) / run.threads();
-    slots_ = arena_array<char*>(share_ * run.threads());
-  }
-
-  void prepare(Worker& worker) override {
-    char** slots = slots_ + worker.index * share_;
-    for (size_t i = 0; i < share_; ++i) slots[i] = make_block(worker, draw_(worker));
-  }
+  void set_up(Run& run) override { live_.set_up(run, blocks_); }
+  void prepare(Worker& worker) override { live_.fill(worker, draw_); }
 
   void work(Worker& worker) override {
-    char** slots = slots_ + worker.index * share_;
+    char** slots = live_.of(worker);
     do {
-      char*& slot = slots[worker.rng.below(share_)];
-      const size_t old_size = retire(slot), size = draw_(worker);
-      const uint64_t start = ticks();
-      free(slot);
-      slot = static_cast<char*>(malloc(size));
-      const uint64_t span = ticks() - start;
-      if (slot == nullptr) fail_memory(size);
-      stamp(slot, size);
-      worker.live_add(static_cast<int64_t>(size) - static_cast<int64_t>(old_size));
-      worker.latency->add_ticks(span);
+      char*& slot = slots[worker.rng.below(live_.share())];
+      replace_timed(worker, slot, draw_(worker));
     } while (worker.more(1));
   }
 
-  void clean(Worker& worker) override { drop_all(worker, slots_ + worker.index * share_, share_); }
+  void clean(Worker& worker) override { live_.drop(worker); }
 
  private:
-  size_t live_;
+  size_t blocks_;
   Draw draw_;
-  size_t share_ = 0;
-  char** slots_ = nullptr;
+  Live live_;
 };
 
 constexpr size_t kKiB = 1024;

@@ -1,32 +1,23 @@
 // Many blocks of random sizes that live at once and are replaced at random.
-#include "blocks.h"
-#include "clock.h"
+#include "live.h"
 
 namespace {
 
 class RandomLive final : public Load {
  public:
-  explicit RandomLive(size_t live) : live_(live) {}
+  explicit RandomLive(size_t blocks) : blocks_(blocks) {}
 
-  void set_up(Run& run) override {
-    share_ = live_ / run.threads();
-    if (share_ == 0) share_ = 1;
-    slots_ = arena_array<char*>(share_ * run.threads());
-  }
-
-  void prepare(Worker& worker) override {
-    char** slots = slots_ + worker.index * share_;
-    for (size_t i = 0; i < share_; ++i) slots[i] = make_block(worker, draw(worker));
-  }
+  void set_up(Run& run) override { live_.set_up(run, blocks_); }
+  void prepare(Worker& worker) override { live_.fill(worker, draw); }
 
   void work(Worker& worker) override {
-    char** slots = slots_ + worker.index * share_;
+    char** slots = live_.of(worker);
     constexpr unsigned kRound = 32;
     do {
       for (unsigned i = 0; i < kRound; ++i) {
-        char*& slot = slots[worker.rng.below(share_)];
+        char*& slot = slots[worker.rng.below(live_.share())];
         if (i == 0) {
-          replace_timed(worker, slot);
+          replace_timed(worker, slot, draw(worker));
         } else {
           drop_block(worker, slot);
           slot = make_block(worker, draw(worker));
@@ -35,28 +26,13 @@ class RandomLive final : public Load {
     } while (worker.more(kRound));
   }
 
-  void clean(Worker& worker) override { drop_all(worker, slots_ + worker.index * share_, share_); }
+  void clean(Worker& worker) override { live_.drop(worker); }
 
  private:
   static size_t draw(Worker& worker) { return worker.rng.log_uniform(kLeast, worker.size); }
 
-  // The same; the free and the malloc alone are timed.
-  static void replace_timed(Worker& worker, char*& slot) {
-    const size_t old_size = retire(slot), size = draw(worker);
-    const uint64_t start = ticks();
-    free(slot);
-    char* block = static_cast<char*>(malloc(size));
-    const uint64_t span = ticks() - start;
-    if (block == nullptr) fail_memory(size);
-    stamp(block, size);
-    slot = block;
-    worker.live_add(static_cast<int64_t>(size) - static_cast<int64_t>(old_size));
-    worker.latency->add_ticks(span);
-  }
-
-  size_t live_;
-  size_t share_ = 0;
-  char** slots_ = nullptr;
+  size_t blocks_;
+  Live live_;
 };
 
 template <size_t kLive>

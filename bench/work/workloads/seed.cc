@@ -30,14 +30,20 @@ class Grid final : public Load {
 constexpr size_t kSizes = 1 << 20;
 constexpr size_t kSlots = 100000;
 
+// kSizes sizes from 16 to `most`.
+const uint8_t* random_sizes(Run& run, size_t most) {
+  uint8_t* sizes = arena_array<uint8_t>(kSizes);
+  Rng rng(run.options.seed);
+  for (size_t i = 0; i < kSizes; ++i) sizes[i] = static_cast<uint8_t>(rng.between(16, most));
+  return sizes;
+}
+
 class Sweeps final : public Load {
  public:
   explicit Sweeps(uint64_t sweeps) : sweeps_(sweeps) {}
 
   void set_up(Run& run) override {
-    sizes_ = arena_array<uint8_t>(kSizes);
-    Rng rng(run.options.seed);
-    for (size_t i = 0; i < kSizes; ++i) sizes_[i] = static_cast<uint8_t>(rng.between(16, 79));
+    sizes_ = random_sizes(run, 79);
     slots_ = arena_array<char*>(kSlots * run.threads());
     run.live_is_at_least(kSlots * run.threads() * 48);
   }
@@ -65,7 +71,7 @@ class Sweeps final : public Load {
 
  private:
   uint64_t sweeps_;
-  uint8_t* sizes_ = nullptr;
+  const uint8_t* sizes_ = nullptr;
   char** slots_ = nullptr;
 };
 
@@ -87,9 +93,7 @@ class FifoRing final : public Load {
   explicit FifoRing(uint64_t blocks) : blocks_(blocks) {}
 
   void set_up(Run& run) override {
-    sizes_ = arena_array<uint8_t>(kSizes);
-    Rng rng(run.options.seed);
-    for (size_t i = 0; i < kSizes; ++i) sizes_[i] = static_cast<uint8_t>(rng.between(16, 255));
+    sizes_ = random_sizes(run, 255);
     ring_ = arena_array<char*>(kRing * run.threads());
     run.live_is_at_least(kRing * run.threads() * 136);
   }
@@ -118,7 +122,7 @@ class FifoRing final : public Load {
   static constexpr size_t kRing = 10000;
 
   uint64_t blocks_;
-  uint8_t* sizes_ = nullptr;
+  const uint8_t* sizes_ = nullptr;
   char** ring_ = nullptr;
 };
 

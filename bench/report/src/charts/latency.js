@@ -4,11 +4,7 @@ charts.latency = (parent) => {
   const marks = [["p50", "p50"], ["p90", "p90"], ["p99", "p99"], ["p999", "p99.9"], ["max", "max"]];
   const measured = model.cells.filter((cell) => model.names.some((name) => cell.by.get(name)?.latency));
   if (!measured.length) return page.missing(parent, "latency", "This run measured no single operations.");
-  const hidden = new Set();
-  const made = [];
-  page.legend(parent, model.names, hidden, () => made.forEach((each) => each.redraw()));
-  const grid = page.el("div", { class: "charts" });
-  parent.append(grid);
+  const { hidden, add } = page.withLegend(parent, model.names);
   for (const cell of measured) {
     const shown = marks.filter(([key]) => model.names.some((name) => cell.by.get(name)?.latency?.[key] > 0));
     const value = (name, key) => { const own = cell.by.get(name)?.latency?.[key]; return own > 0 ? own : null; };
@@ -20,6 +16,6 @@ charts.latency = (parent) => {
       yAxis: axis("log", null, { ...logBounds(all), axisLabel: { formatter: format.time } }),
       series: lines(hidden, (name) => shown.map(([key]) => value(name, key))),
     });
-    made.push(page.chart(grid, { id: `latency:${cell.key}`, title: format.cell(cell), height: 230, points: all.length, build }));
+    add({ id: `latency:${cell.key}`, title: format.cell(cell), height: 230, points: all.length, build });
   }
 };

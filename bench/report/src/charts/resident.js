@@ -3,11 +3,7 @@
 charts.resident = (parent) => {
   const measured = model.cells.filter((cell) => model.names.some((name) => cell.by.get(name)?.series?.length > 1));
   if (!measured.length) return page.missing(parent, "resident", "This run recorded no resident memory over time.");
-  const hidden = new Set();
-  const made = [];
-  page.legend(parent, model.names, hidden, () => made.forEach((each) => each.redraw()));
-  const grid = page.el("div", { class: "charts" });
-  parent.append(grid);
+  const { hidden, add } = page.withLegend(parent, model.names);
   for (const cell of measured) {
     const recorded = (name) => cell.by.get(name)?.series || [];
     const most = Math.max(...model.names.flatMap((name) => recorded(name).map((point) => point.resident)));
@@ -21,6 +17,6 @@ charts.resident = (parent) => {
       yAxis: axis("value", null, { min: 0, axisLabel: { formatter: (value) => format.bytes(value * unit) } }),
       series: lines(hidden, series, { showSymbol: false }),
     });
-    made.push(page.chart(grid, { id: `resident:${cell.key}`, title: format.cell(cell), height: 230, points, build }));
+    add({ id: `resident:${cell.key}`, title: format.cell(cell), height: 230, points, build });
   }
 };

@@ -8,11 +8,7 @@ charts.scaling = (parent) => {
     for (const size of chosen) views.push({ workload, size, cells: group.filter((cell) => (cell.size || 0) === size) });
   }
   if (!views.length) return page.missing(parent, "scaling", "This run measured no workload at more than one thread count.");
-  const hidden = new Set();
-  const made = [];
-  page.legend(parent, model.names, hidden, () => made.forEach((each) => each.redraw()));
-  const grid = page.el("div", { class: "charts" });
-  parent.append(grid);
+  const { hidden, add } = page.withLegend(parent, model.names);
   for (const { workload, size, cells } of views) {
     const threads = model.ascending(cells.map((cell) => cell.threads));
     const at = new Map(cells.map((cell) => [cell.threads, cell]));
@@ -25,8 +21,8 @@ charts.scaling = (parent) => {
       yAxis: axis("log", null, { ...logBounds(all), axisLabel: { formatter: format.count } }),
       series: lines(hidden, (name) => threads.map((count) => value(name, count))),
     });
-    made.push(page.chart(grid, { id: `scaling:${workload}:${size}`, title: size ? `${workload} · ${format.bytes(size)}` : workload,
-      height: 230, points: all.length, build }));
+    add({ id: `scaling:${workload}:${size}`, title: size ? `${workload} · ${format.bytes(size)}` : workload,
+      height: 230, points: all.length, build });
   }
 };
 

@@ -7,11 +7,7 @@ charts.waste = (parent) => {
   const curves = new Map(model.names.map((name) => [name, waste.filter((p) => p.allocator === name).sort((a, b) => a.size - b.size)]));
   const known = model.names.filter((name) => curves.get(name).length);
   const share = (point) => (100 * (point.usable - point.size)) / point.usable;
-  const hidden = new Set();
-  const made = [];
-  page.legend(parent, known, hidden, () => made.forEach((each) => each.redraw()));
-  const grid = el("div", { class: "charts one" });
-  parent.append(grid);
+  const { hidden, add } = page.withLegend(parent, known, "charts one");
   const high = Math.max(...waste.map((point) => point.size));
   const low = Math.min(...waste.map((point) => point.size));
   const build = () => plain({
@@ -22,7 +18,7 @@ charts.waste = (parent) => {
     yAxis: axis("value", null, { min: 0, max: 100, axisLabel: { formatter: "{value} %" } }),
     series: lines(hidden, (name) => curves.get(name).map((point) => [point.size, share(point)]), { showSymbol: false, step: false }),
   });
-  made.push(page.chart(grid, { id: "waste", title: "Share of the block not asked for", height: 320, points: waste.length, build }));
+  add({ id: "waste", title: "Share of the block not asked for", height: 320, points: waste.length, build });
   parent.append(el("div", { class: "scroll" }, el("table", { id: "waste-mean" },
     el("thead", {}, el("tr", {}, ["allocator", "mean from 16 B to 1 KiB", "mean above 1 KiB"].map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, known.map((name) => el("tr", {}, el("th", { scope: "row" }, tables.swatch(name), name),

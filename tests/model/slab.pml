@@ -1,0 +1,80 @@
+// src/slab/slab.cc
+
+// Every block of a chain was freed once, and not handed out since.
+inline drain(chain) {
+  b = CHAIN(chain);
+  n = COUNT(chain);
+  do
+  :: n > 0 ->
+     assert(b != 0 && block[b] == HELD && live > 0);
+     block[b] = FREE;
+     live--;
+     n--;
+     t = link[b];
+     link[b] = 0;
+     b = t
+  :: else -> break
+  od;
+  assert(b == 0);
+  t = 0
+}
+
+inline take_remote() {
+  old = remote;
+  remote = FLAGS(remote);
+  assert(holder == me);
+  drain(old);
+  old = 0
+}
+
+inline find(wanted) {
+  b = 1;
+  do
+  :: block[b] == wanted -> break
+  :: else -> b++
+  od
+}
+
+// A block of the slab goes to the program.
+inline hand_out() {
+  if
+  :: mallocs > 0 ->
+     assert(holder == me && live < BLOCKS);
+     find(FREE);
+     block[b] = OUT;
+     b = 0;
+     live++;
+     out++;
+     mallocs--
+  :: else
+  fi
+}
+
+// The rest: notify and owner.
+inline create() {
+  span_free = 0;
+  assert(owner == NOBODY && holder == NOBODY && live == 0);
+  assert((remote & ~QUEUED) == 0);
+  holder = me;
+  home_frees = 0;
+  is_full = 0;
+  listed = 0;
+  home = me;  // nobody reads it before a block is handed out
+  current = 1
+}
+
+inline destroy() {
+  atomic {
+    assert(holder == me && live == 0 && !span_free);
+    owner = NOBODY;
+    holder = NOBODY;
+    span_free = 1
+  }
+}
+
+inline give_back() {
+  atomic {
+    assert(holder == me && COUNT(remote) == 0 && live == 0)
+    destroy()
+  }
+}

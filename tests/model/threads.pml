@@ -1,0 +1,139 @@
+// The threads that there may be. Uses heap.pml.
+
+// What a thread does comes in any order: the inbox may be read and the slab adopted or made at any
+// time, as if for another class.
+proctype heap_thread(byte me; bit stays; bit again) {
+  byte first, last, count;  // the remote cache
+  byte old, word, bound, to, b, n, p, t;
+  bit queue, current;
+  byte list;
+
+life:
+  do
+  // malloc: take_blocks, retire
+  :: atomic { current && live < BLOCKS && mallocs > 0 -> hand_out() }
+  :: atomic { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote(); hand_out() }
+  :: atomic { current && live == BLOCKS && COUNT(remote) == 0 -> current = 0 }
+     retire()
+  // next_slab: the inbox, the list, adopt, create
+  :: atomic { inbox[me - A] == HEADER -> take_inbox(EMPTY); t = 0 }
+     read_inbox()
+  :: atomic { !current && list == PARTIAL -> unlist(); current = 1 }
+  :: atomic { !current && listed && shard_lock == NOBODY && mallocs > 0 -> shard_lock = me; current = 1 }
+     take_over()
+  :: atomic { !current && span_free && mallocs > 0 -> create() }
+     notify = WANT;
+     owner = me
+#ifndef HEAPS_FREE_NOTHING
+  // free: own, others', given away by this heap
+  :: atomic { out > 0 && owner == me -> pick(); release_own() }
+     give_back_if_empty()
+  :: atomic { out > 0 && owner != me && home != me && count < BATCH -> pick(); keep_for_later() }
+  :: atomic { out > 0 && owner != me && home == me && count < BATCH -> pick() }
+     if
+     :: atomic { (remote & SHARED) == 0 -> keep_for_later() }
+     :: atomic { (remote & SHARED) != 0 && shard_lock == NOBODY -> shard_lock = me }
+        take_over();
+        atomic {
+          home_frees = 1;
+          keep_slab();
+          block[p] = OUT;  // the block is kept at hand: to be handed out, or freed to its slab
+          p = 0;
+          out++
+        }
+     fi
+  :: atomic { count > 0 -> start_push() }
+     hand_over()
+#endif
+  // keep_one_spare
+  :: atomic { current && live == 0 -> current = 0; give_back() }
+  :: break
+  od;
+  if
+  :: !stays ->
+     atomic { take_inbox(EMPTY) }
+     if
+     :: atomic { t -> t = 0 }
+        read_inbox()
+     :: else
+     fi;
+     leave_slabs()
+  :: else
+  fi;
+  if
+  :: atomic { count > 0 -> start_push() }
+     hand_over()
+  :: else
+  fi;
+  if
+  :: stays -> spare = spare | current
+  :: else ->
+     seal();
+     if
+     :: atomic { again -> again = 0; inbox[me - A] = EMPTY }
+        goto life
+     :: else
+     fi
+  fi;
+  atomic { heaps_done++; done++ }
+}
+
+proctype freer(byte me) {
+  byte first, last, count;
+  byte old, word, bound, to, b, n, p, t;
+  bit queue;
+
+  do
+  :: atomic {
+       out > 0 ->
+       pick();
+       keep_for_later();
+       do
+       :: out > 0 && count < BATCH -> pick(); keep_for_later()
+       :: break
+       od;
+       start_push()
+     }
+     hand_over()
+  :: atomic { heaps_done == HEAPS && out == 0 -> break }
+  od;
+  done++
+}
+
+// Nobody frees here from outside its lock, so all it has to do with the rest is that its slab's header
+// may still be flagged. It is destroyed with its slab; then a thread gets its record, and ends.
+proctype first_class_heap(byte me) {
+  byte old, word, bound, to, b, n, t;
+  bit current;
+
+  if
+  :: atomic { span_free -> create() }
+     notify = WANT;
+     owner = me;
+     if
+     :: atomic { inbox[me - A] == HEADER -> take_inbox(EMPTY); clear_queued(); t = 0 }  // current
+     :: true
+     fi;
+     atomic { current = 0; destroy() }
+  :: true
+  fi;
+  // delete_user_heap
+#ifndef MUTANT_NO_SEAL_OF_FIRST_CLASS
+  atomic { take_inbox(SEALED) }
+  if
+  :: atomic { t -> t = 0; clear_queued() }
+     reconsider()
+  :: else
+  fi;
+#endif
+  // new_record, attach
+  atomic { assert(inbox[me - A] != HEADER); inbox[me - A] = EMPTY }
+  // detach
+  atomic { take_inbox(SEALED) }
+  if
+  :: atomic { t -> t = 0; clear_queued() }
+     reconsider()
+  :: else
+  fi;
+  done++
+}
