@@ -32,7 +32,7 @@ base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for 
 os::Lock start_lock;
 bool started;  // atomic: release after the options are read
 
-uint8_t next_cache;  // of spans. Guarded by pool_lock
+uint8_t next_cache;  // of spans; atomic, relaxed
 
 Heap* new_record() {
   {
@@ -43,7 +43,11 @@ Heap* new_record() {
       return heap;
     }
   }
-  return static_cast<Heap*>(pages::new_record(sizeof(Heap)));
+  Heap* heap = static_cast<Heap*>(pages::new_record(sizeof(Heap)));
+  if (heap == nullptr) return nullptr;
+  // The record's for ever: what a thread leaves there serves the next one that has the record.
+  heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
+  return heap;
 }
 
 void keep_record(Heap* heap) {
@@ -148,7 +152,6 @@ Heap* attach() {
   {
     os::LockGuard guard(pool_lock);
     ++threads;
-    heap->near_cache = next_cache++ % pages::kNearCaches;
   }
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);

@@ -19,24 +19,27 @@ namespace {
 
 constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
 constexpr size_t kLeastBudget = 8 << 20;
-constexpr size_t kMostRegret = 32 << 20;  // beyond what is in use
+constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
 constexpr uint64_t kForEver = ~uint64_t{0};
 
 uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
 uint64_t last_flush;  // of the span cache; likewise
 // A program that frees and allocates in turns would have the same memory given back and touched afresh
 // each time: what was given back for being over the budget and was needed again raises the budget.
-// Slots; both are halved as time passes. Written under page_lock, read without: a hint.
+// Slots; halved as time passes. Written under page_lock, read without: a hint.
 uint32_t excess_purged;
+// The most slots in use lately; likewise. Atomic, relaxed: two threads may lose one's figure.
+size_t high_used;
 uint64_t regret_halved;  // ms; guarded by page_lock
 
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
 
 size_t regret(size_t used) {
+  if (used > relaxed(high_used)) set_relaxed(high_used, used);
   const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
   const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
   const size_t both = purged < taken ? purged : taken;
-  const size_t most = used + kMostRegret / kSlotSize;
+  const size_t most = relaxed(high_used) + kMostRegret / kSlotSize;
   return both < most ? both : most;
 }
 
@@ -50,6 +53,7 @@ void halve_regret(uint64_t now, uint64_t period) {
   regret_halved = now;
   set_relaxed(excess_purged, excess_purged / 2);
   set_relaxed(clean_taken, clean_taken / 2);
+  set_relaxed(high_used, relaxed(high_used) / 2);
 }
 
 size_t budget_slots() {
