@@ -2,10 +2,13 @@
 """Large pages behind the heap: on which pages blocks stand, what follows a denial, what fork does.
 
 Usage: huge.py PROBE LIBRARY transparent|set_aside|random
+       huge.py hummock-bench-work LIBRARY frames
 """
+import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +25,7 @@ THP = huge_pool.thp_mode()
 class Done:
     def __init__(self, process, log):
         self.status, self.errors, self.log = process.returncode, process.stderr, log
+        self.output = process.stdout
         self.figures = dict(line.split("=", 1) for line in process.stdout.splitlines() if "=" in line)
 
     def __getitem__(self, name):
@@ -238,22 +242,40 @@ class SetAside(unittest.TestCase):
         self.assertEqual(in_pool(), before)
 
 
+MODES = ("huge_pages:off", "huge_pages:auto", "huge_pages:thp", "huge_pages:2m")
+
+
 def random_reads(rounds=3):
     """Prints the gain, best of the rounds, which take turns. Times are not asserted."""
-    modes = ("huge_pages:off", "huge_pages:auto", "huge_pages:thp", "huge_pages:2m")
     best, several, last = {}, {}, {}
     for _ in range(rounds):
-        for conf in modes:
+        for conf in MODES:
             with huge_pool.pool(640):
                 last[conf] = done = run(conf, "random", 1024)
             best[conf] = min(best.get(conf, 1e9), float(done.figures["ns"]))
             several[conf] = min(several.get(conf, 1e9), float(done.figures["ns_of_several"]))
-    for conf in modes:
+    for conf in MODES:
         done = last[conf]
-        print(f"{conf:16} {best[conf]:6.1f} ns a read one by one, {best[modes[0]] / best[conf]:4.2f} times as fast as off; "
-              f"{several[conf]:5.1f} eight at a time, {several[modes[0]] / several[conf]:4.2f} times; "
+        print(f"{conf:16} {best[conf]:6.1f} ns a read one by one, {best[MODES[0]] / best[conf]:4.2f} times as fast as off; "
+              f"{several[conf]:5.1f} eight at a time, {several[MODES[0]] / several[conf]:4.2f} times; "
               f"resident {done['full.Rss'] // MIB} MiB, huge {done['full.AnonHugePages'] // MIB} transparent, "
               f"{done['full.Private_Hugetlb'] // MIB} set aside", flush=True)
+
+
+def frames(rounds=7):
+    """Prints what a game's frame loop gains: the median of the rounds' gains, which take turns."""
+    took = {conf: [] for conf in MODES}
+    arguments = ["frames", "--threads", "1", "--size", "512M", "--seconds", "1", "--settle", "0"]
+    for _ in range(rounds):
+        for conf in MODES:
+            with huge_pool.pool(400):
+                result = json.loads(run(conf, *arguments).output)
+            took[conf].append((result["cpu_seconds"] / result["operations"], result["latency"]))
+    for conf in MODES:
+        gain = statistics.median(off[0] / on[0] for off, on in zip(took[MODES[0]], took[conf]))
+        tail = {p: min(latency[p] for _, latency in took[conf]) / 1000 for p in ("p50", "p99", "p999")}
+        print(f"{conf:16} {100 * (gain - 1):+5.1f} % frames (others measured 6-9 % in Arma 3); a frame "
+              f"{tail['p50']:.0f} us, p99 {tail['p99']:.0f}, p99.9 {tail['p999']:.0f}", flush=True)
 
 
 if __name__ == "__main__":
@@ -265,5 +287,7 @@ if __name__ == "__main__":
         sys.exit(77)
     if PART == "random":
         random_reads()
+    elif PART == "frames":
+        frames()
     else:
         unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -7,16 +7,18 @@
 
 namespace {
 
-constexpr size_t kObjects = 20000;   // of the scene; long-lived
-constexpr size_t kReplaced = 40;     // of them, each frame
-constexpr size_t kWalked = 4000;     // objects looked at, each frame
-constexpr size_t kTemporary = 1500;  // small blocks that end with the frame
-constexpr size_t kBuffers = 30;      // larger ones
-constexpr size_t kInFlight = 3;      // frames that the messages of one live
-constexpr size_t kMessages = 300;    // each frame
-constexpr size_t kLists = 40;        // that grow by realloc and begin anew
-constexpr size_t kAssets = 48;       // in memory at once
-constexpr unsigned kAssetEvery = 8;  // frames
+constexpr size_t kMiB = 1 << 20;
+
+constexpr size_t kObjectBytes = 320;  // of an object of the scene, about; they are long-lived
+constexpr size_t kReplaced = 40;      // of them, each frame
+constexpr size_t kWalked = 4000;      // objects looked at, each frame
+constexpr size_t kTemporary = 1500;   // small blocks that end with the frame
+constexpr size_t kBuffers = 30;       // larger ones
+constexpr size_t kInFlight = 3;       // frames that the messages of one live
+constexpr size_t kMessages = 300;     // each frame
+constexpr size_t kLists = 40;         // that grow by realloc and begin anew
+constexpr size_t kAssets = 48;        // in memory at once
+constexpr unsigned kAssetEvery = 8;   // frames
 
 struct List {
   char* items;
@@ -24,7 +26,6 @@ struct List {
 };
 
 struct Scene {
-  char* objects[kObjects];
   char* messages[kInFlight][kMessages];
   List lists[kLists];
   char* assets[kAssets];
@@ -36,6 +37,8 @@ class Frames final : public Load {
  public:
   void set_up(Run& run) override {
     scene_ = arena_array<Scene>(1);
+    object_count_ = run.size() / kObjectBytes;
+    objects_ = arena_array<char*>(object_count_);
     loaded_ = make_rings(1);
     alone_ = run.threads() == 1;
     ended_.store(false);
@@ -43,7 +46,7 @@ class Frames final : public Load {
 
   void prepare(Worker& worker) override {
     if (worker.index != 0) return;
-    for (char*& object : scene_->objects) object = make_block(worker, object_size(worker));
+    for (size_t i = 0; i < object_count_; ++i) objects_[i] = make_block(worker, object_size(worker));
     for (char*& asset : scene_->assets) asset = load_asset(worker);
   }
 
@@ -62,7 +65,7 @@ class Frames final : public Load {
 
   void clean(Worker& worker) override {
     if (worker.index != 0) return;
-    drop_all(worker, scene_->objects, kObjects);
+    drop_all(worker, objects_, object_count_);
     for (auto& frame : scene_->messages) drop_all(worker, frame, kMessages);
     drop_all(worker, scene_->assets, kAssets);
     for (List& list : scene_->lists) free(list.items);
@@ -110,7 +113,7 @@ class Frames final : public Load {
     exchange_messages(worker);
     grow_lists(worker);
     for (size_t i = 0; i < kReplaced; ++i) {
-      char*& object = scene_->objects[worker.rng.below(kObjects)];
+      char*& object = objects_[worker.rng.below(object_count_)];
       drop_block(worker, object);
       object = make_block(worker, object_size(worker));
     }
@@ -122,9 +125,8 @@ class Frames final : public Load {
 
   void walk(Worker& worker) {
     size_t sum = 0;
-    const size_t first = worker.rng.below(kObjects);
-    for (size_t i = 0; i < kWalked; ++i) sum += stamped_size(scene_->objects[(first + i) % kObjects]);
-    if (sum < kWalked * kLeast) fail_broken(scene_->objects[first]);
+    for (size_t i = 0; i < kWalked; ++i) sum += stamped_size(objects_[worker.rng.below(object_count_)]);
+    if (sum < kWalked * kLeast) fail_broken(objects_[0]);
   }
 
   // What was sent some frames ago has been read.
@@ -164,6 +166,8 @@ class Frames final : public Load {
   }
 
   Scene* scene_ = nullptr;
+  char** objects_ = nullptr;
+  size_t object_count_ = 0;
   Ring* loaded_ = nullptr;
   bool alone_ = true;
   std::atomic<bool> asked_{false};
@@ -172,6 +176,7 @@ class Frames final : public Load {
 
 void run_frames(Run& run) {
   if (run.threads() > 2) fail(2, "--threads: 1, or 2 to load assets in a second one");
+  if (run.size() < kObjectBytes) fail(2, "--size: at least %zu", kObjectBytes);
   Frames load;
   run.execute(load);
 }
@@ -189,13 +194,14 @@ constexpr Workload kWorkloads[] = {
      .title = "A game's frames",
      .description =
          "Each frame: 1,500 small and 30 larger temporary blocks, 300 messages that live three frames, 40 "
-         "lists that grow, 40 of 20,000 objects replaced and 4,000 looked at, an asset of 64 KiB to 2 MiB "
+         "lists that grow, 40 of the scene's objects (the size in all) replaced and 4,000 looked at, an "
+         "asset of 64 KiB to 2 MiB "
          "each 8 frames (by the second thread if there is one). Latency is of whole frames.",
      .unit = "frame",
      .threads = {{1, 2}},
-     .sizes = {},
-     .quick = {.threads = {{1}}, .seconds = 0.2},
-     .normal = {.threads = {{1, 2}}, .seconds = 1},
+     .sizes = {{8 * kMiB, 512 * kMiB}},
+     .quick = {.threads = {{1}}, .sizes = {{8 * kMiB}}, .seconds = 0.2},
+     .normal = {.threads = {{1, 2}}, .sizes = {{8 * kMiB, 512 * kMiB}}, .seconds = 1},
      .full = {.seconds = 5, .settle = 1},
      .run = run_frames},
     {.name = "frames-small-pages",
@@ -204,9 +210,9 @@ constexpr Workload kWorkloads[] = {
      .description = "The same in a process to which the system gives no transparent large pages.",
      .unit = "frame",
      .threads = {{1, 2}},
-     .sizes = {},
+     .sizes = {{8 * kMiB, 512 * kMiB}},
      .quick = {},
-     .normal = {.threads = {{1}}, .seconds = 1},
+     .normal = {.threads = {{1}}, .sizes = {{512 * kMiB}}, .seconds = 1},
      .full = {.seconds = 5, .settle = 1},
      .run = run_frames_small_pages},
 };
