@@ -147,7 +147,9 @@ SlabHeader* reuse(size_t bytes) {
   }
   note_resized(header, bytes);
   header->bytes = bytes;
-  event.log("Reuse", header->start, bytes, static_cast<ptrdiff_t>(bytes - before), "a large block");
+  // A cut has an event of its own.
+  const size_t more = bytes > before ? bytes - before : 0;
+  event.log("Reuse", header->start, bytes, static_cast<ptrdiff_t>(more), "a large block");
   return header;
 }
 
@@ -166,6 +168,7 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
     return old;
   }
   char* start = map_huge(bytes, align);
+  if (start == nullptr && drop_all_kept()) start = map_huge(bytes, align);
   if (start == nullptr) return nullptr;
   SlabHeader* header = headers_of(start);
   header->start = start;

@@ -234,56 +234,6 @@ Span take_span(unsigned slots, unsigned align) {
   return align == 1 ? take_run(slots) : take_row(slots, align);
 }
 
-// Called with page_lock held; new address space joins the lists.
-void add_region(const NewRegion& fresh, size_t size, Region* region) {
-  region->base = fresh.base;
-  region->huge_pages = static_cast<unsigned>(size / (kSlotSize * kSlotsPerHugePage));
-  mapped_bytes += size;
-  const bool present = fresh.backing == Backing::pinned || fresh.backing == Backing::kept;
-  for (unsigned i = 0; i < region->huge_pages; ++i) {
-    HugePage* page = &region->page[i];
-    page->region = region;
-    page->number = static_cast<uint8_t>(i);
-    page->backing = fresh.backing;
-    page->collapsed = present;
-    page->used = i == 0;  // the headers
-    page->dirty = present || (i == 0 && fresh.backing != Backing::small) ? ~uint32_t{0} : page->used;
-    page->unread = page->dirty & ~page->used;
-    count(page);
-    refile(page);
-  }
-  region->header(0)->remote = reinterpret_cast<uintptr_t>(region);
-  region->next = regions;
-  __atomic_store_n(&regions, region, __ATOMIC_RELEASE);  // pairs with the acquire of visit_headers
-}
-
-// More address space, with no lock held during the system call. False when there is none; a smaller
-// region is tried where limits are tight.
-bool grow(unsigned slots) {
-  const size_t wish = (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 1)) *
-                      kSlotsPerHugePage * kSlotSize;
-  const size_t need = wish < kRegionSize ? wish : kRegionSize;
-  Region* region = static_cast<Region*>(new_record(sizeof(Region)));
-  if (region == nullptr) return false;
-  const bool first = __atomic_load_n(&regions, __ATOMIC_RELAXED) == nullptr;
-  for (size_t size = kRegionSize; size >= need; size /= 2) {
-    const NewRegion fresh = map_region(size, first);
-    if (fresh.base == nullptr) continue;
-    if (fresh.backing == Backing::small && !os::commit(fresh.base, kSlotSize)) {
-      os::unmap(fresh.base, size);
-      return false;
-    }
-    if (!enter_region(fresh.base, reinterpret_cast<SlabHeader*>(fresh.base))) {
-      os::unmap(fresh.base, size);  // its entry is taken by a region 2 TiB away
-      return false;
-    }
-    os::LockGuard guard(page_lock);
-    add_region(fresh, size, region);
-    return true;
-  }
-  return false;
-}
-
 // The region's record, kept in the header of the slot that holds the headers.
 Region* region_of(SlabHeader* header) {
   const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);

@@ -106,6 +106,10 @@ void set_backing(HugePage* page, Backing backing);
 
 bool dirty_over_budget();
 
+// A region more, with room for a span of so many slots. No lock is held during the system call. False: no
+// address space, or no memory.
+bool grow(unsigned slots);
+
 // Back to the page heap, past the cache.
 void give_span(SlabHeader* header);
 
@@ -115,6 +119,10 @@ void note_huge_bytes(size_t bytes, int32_t dirty);
 // than `most_dirty` slots are dirty. How many bytes went.
 size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now);
 void unmap_kept();
+// All of them go, where address space is short; false: there were none.
+inline bool drop_all_kept() {
+  return drop_kept(kNow, 0, 0) != 0;
+}
 // Slots were given back for being over the budget, or had to be had anew. page_lock is not held.
 void note_excess(uint32_t slots);
 void note_clean(uint32_t slots);

@@ -121,6 +121,26 @@ void failing_realloc_and_calloc() {
   exercise(1);
 }
 
+// What was freed, and is kept for the next of its size, gives way to what does not fit beside it.
+void freed_gives_way() {
+  set_limit(RLIMIT_AS, address_space_in_use() + 1000 * MiB);
+  void* held = call::malloc(400 * MiB);
+  CHECK(held != nullptr);
+  for (int i = 0; i < 3; ++i) {
+    call::free(call::malloc(200 * MiB));
+    void* large = call::malloc(500 * MiB);
+    if (has_ceilings()) CHECK(large != nullptr);
+    call::free(large);
+  }
+  call::free(call::malloc(200 * MiB));
+  size_t count = 0;
+  Chain* all = use_up(2 * MiB, 500 * MiB, &count);
+  if (has_ceilings()) CHECK(count >= 200);
+  check_chain(all, 2 * MiB);
+  free_chain(all);
+  call::free(held);
+}
+
 void operator_new_at_limit() {
   set_limit(RLIMIT_AS, address_space_in_use() + 64 * MiB);
   size_t count = 0;
@@ -299,6 +319,7 @@ constexpr Case kCases[] = {
     {"address_space_threads", kFamily, "by four threads", address_space_threads},
     {"failing_realloc_and_calloc", kFamily, "every function fails rightly at the limit",
      failing_realloc_and_calloc},
+    {"freed_gives_way", kFamily, "memory kept after free, no room beside it", freed_gives_way},
     {"operator_new_at_limit", kFamily, "bad_alloc can be thrown with nothing left", operator_new_at_limit},
     {"data_limit", kFamily, "RLIMIT_DATA", data_limit},
     {"start_limit_64m", kFamily, "started under ulimit -v of 64 MiB", start_64m},
