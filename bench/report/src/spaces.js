@@ -45,7 +45,7 @@ const spaces = (() => {
     page.status.tables.push({ id: `${scenario}:${call}:${kind}:${figure}`, rows: body.length });
   }
 
-  function chart(parent, scenario, call, figure, hidden) {
+  function addChart(charts, scenario, call, figure) {
     const rows = rowsOf(scenario).filter((row) => row.size > 0).sort((a, b) => a.size - b.size);
     const value = (row, name) => row.by.get(name)?.[call]?.typical[figure] || null;
     const printed = scenario === "sequential" && figure === "p50" ? model.data.printed : null;
@@ -60,21 +60,17 @@ const spaces = (() => {
       tooltip: { ...plain().tooltip, valueFormatter: format.time },
       xAxis: axis("category", null, { data: rows.map(label), boundaryGap: false }),
       yAxis: axis("log", null, { ...logBounds(all), axisLabel: { formatter: format.time } }),
-      series: [...lines(hidden, (name) => rows.map((row) => value(row, name))), ...dots()],
+      series: [...lines(charts.hidden, (name) => rows.map((row) => value(row, name))), ...dots()],
     });
-    return page.chart(parent, { id: `${scenario}:${call}:${figure}`, title: `${call}, ${figures.find(([key]) => key === figure)[1]}`, height: 320, points: all.length, build });
+    charts.add({ id: `${scenario}:${call}:${figure}`, title: `${call}, ${figures.find(([key]) => key === figure)[1]}`, height: 320, points: all.length, build });
   }
 
   function scenario(name) {
     const [title, intro] = said[name] || [name, ""];
     const section = page.section(name, title, intro);
     if (new Set(rowsOf(name).map((row) => row.size)).size > 2) {
-      const hidden = new Set();
-      const made = [];
-      page.legend(section, model.names, hidden, () => made.forEach((each) => each.redraw()));
-      const grid = el("div", { class: "charts" });
-      section.append(grid);
-      for (const figure of ["p50", "p99"]) for (const call of ["malloc", "free"]) made.push(chart(grid, name, call, figure, hidden));
+      const charts = page.withLegend(section, model.names);
+      for (const figure of ["p50", "p99"]) for (const call of ["malloc", "free"]) addChart(charts, name, call, figure);
     }
     for (const [kind, what] of Object.entries(kinds)) {
       const box = el("details", { open: kind === "typical" }, el("summary", {}, `Tables: ${what}`));
