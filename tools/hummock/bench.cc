@@ -113,7 +113,7 @@ void announce(const Plan& plan, const Peers& peers, const Json& machine) {
 }  // namespace
 
 int bench(const BenchOptions& options) {
-  const std::string worker = find_worker(options);
+  const std::string worker = find_worker("hummock-bench-work", options.worker);
   const std::vector<Workload> workloads = list_workloads(worker);
   const std::vector<const Workload*> chosen = choose_workloads(workloads, options.workloads);
   const Peers peers = find_allocators(options);

@@ -1,10 +1,8 @@
 #include "bench_spaces.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -12,6 +10,7 @@
 
 #include "bench_machine.h"
 #include "bench_process.h"
+#include "bench_worker.h"
 
 namespace hummock::tool {
 namespace {
@@ -19,15 +18,6 @@ namespace {
 constexpr const char* kTimes[] = {"seen", "typical", "least"};
 constexpr const char* kFigures[] = {"p50", "p99", "p999", "max", "mean"};
 constexpr double kStealPart = 0.02;  // above it, of a process's time, it counts as disturbed
-
-std::string find_spaces_worker(const BenchSpacesOptions& options) {
-  const std::string name = "hummock-bench-spaces";
-  std::string worker = options.worker.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
-                                              : std::filesystem::absolute(options.worker).string();
-  if (worker.empty() || access(worker.c_str(), X_OK) != 0)
-    throw std::runtime_error(name + " was not found; name it with --worker");
-  return worker;
-}
 
 std::vector<std::string> choose_scenarios(const BenchSpacesOptions& options, const std::string& worker) {
   const Outcome outcome = execute({worker, "--list"}, {"LD_PRELOAD"}, 60);
@@ -149,7 +139,7 @@ void write_outputs(const BenchSpacesOptions& options, const Json& document) {
 }  // namespace
 
 int bench_spaces(const BenchSpacesOptions& options) {
-  const std::string worker = find_spaces_worker(options);
+  const std::string worker = find_worker("hummock-bench-spaces", options.worker);
   const std::vector<std::string> scenarios = choose_scenarios(options, worker);
   const Contestants contestants = find_contestants(options, worker);
   for (const std::string* path : {&options.json, &options.csv, &options.html})

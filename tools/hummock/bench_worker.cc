@@ -108,10 +108,9 @@ void set_derived(Json& run) {
 
 }  // namespace
 
-std::string find_worker(const BenchOptions& options) {
-  const std::string name = "hummock-bench-work";
-  std::string worker = options.worker.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
-                                              : std::filesystem::absolute(options.worker).string();
+std::string find_worker(const std::string& name, const std::string& given) {
+  std::string worker = given.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
+                                     : std::filesystem::absolute(given).string();
   if (worker.empty() || access(worker.c_str(), X_OK) != 0)
     throw std::runtime_error(name + " was not found; name it with --worker");
   return worker;

@@ -44,7 +44,8 @@ struct OneRun {
   bool first = false;  // in a cell: with resident memory over time, and at the end
 };
 
-std::string find_worker(const BenchOptions& options);
+// The program of that name beside this one or in the build; or the one that was given, if any.
+std::string find_worker(const std::string& name, const std::string& given);
 std::vector<Workload> list_workloads(const std::string& worker);
 
 // What the worker reports, with "disturbed" and what the run took in all; {"error": …} when it did not come
