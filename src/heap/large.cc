@@ -43,7 +43,7 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
 }
 
 void release_far(SlabHeader* header) {
-  pages::release_span(header);
+  header->kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
   if (pages::purge_pending()) pages::tick();
 }
 
@@ -53,12 +53,7 @@ void release_large(SlabHeader* header) {
     owner->large.remove(header);
     header->home = nullptr;
   }
-  if (header->kind == Kind::huge) {
-    pages::release_huge(header);
-    if (pages::purge_pending()) pages::tick();
-    return;
-  }
-  release_span(thread_heap, header);
+  header->kind == Kind::huge ? release_far(header) : release_span(thread_heap, header);
 }
 
 void clear_large(SlabHeader* header) {

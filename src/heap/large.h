@@ -14,8 +14,8 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed);
 // near caches have no first-class heap.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
-  SlabHeader* header =
-      pages::take_near(heap->near_cache, static_cast<unsigned>((size + kSlotSize - 1) / kSlotSize));
+  const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
+  SlabHeader* header = pages::take_near(heap->near_cache, slots);
   if (header != nullptr) header->kind = Kind::large;
   return header;
 }
@@ -23,8 +23,9 @@ inline SlabHeader* take_near(const Heap* heap, size_t size) {
 // Makes all of a large or huge block read zero.
 void clear_large(SlabHeader* header);
 
-// The counterpart of take_near, for spans of all lengths.
+// Back to the page heap, past the near caches; a huge block, too.
 void release_far(SlabHeader* header);
+// The counterpart of take_near, for spans of all lengths.
 inline void release_span(const Heap* heap, SlabHeader* header) {
   if (header->slots <= pages::kNearLengths) {
     header->kind = Kind::free;

@@ -78,10 +78,6 @@ __attribute__((noinline)) void release_other(void* p) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // A large block of no first-class heap; exact, as no other address is the start of one.
 bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;

@@ -159,20 +159,17 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   size_t bytes;
   if (__builtin_add_overflow(size, os::page_size() - 1, &bytes)) return nullptr;
   bytes = base::align_down(bytes, os::page_size());
-  SlabHeader* old = align <= kRegionSize ? reuse(bytes) : nullptr;
-  *zeroed = old == nullptr;
-  if (old != nullptr) {
-    old->live_sum = 0;
-    old->kind = Kind::huge;
-    link(old);
-    return old;
+  SlabHeader* header = align <= kRegionSize ? reuse(bytes) : nullptr;
+  *zeroed = header == nullptr;
+  if (header == nullptr) {
+    char* start = map_huge(bytes, align);
+    if (start == nullptr && drop_all_kept()) start = map_huge(bytes, align);
+    if (start == nullptr) return nullptr;
+    header = headers_of(start);
+    header->start = start;
+    header->bytes = bytes;
   }
-  char* start = map_huge(bytes, align);
-  if (start == nullptr && drop_all_kept()) start = map_huge(bytes, align);
-  if (start == nullptr) return nullptr;
-  SlabHeader* header = headers_of(start);
-  header->start = start;
-  header->bytes = bytes;
+  header->live_sum = 0;
   header->kind = Kind::huge;
   link(header);
   return header;
