@@ -7,6 +7,7 @@
 #include "heap/block.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -58,13 +59,13 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   Heap* heap = thread_heap;
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
-  if (__builtin_expect(++heap->refills % 64 == 0, false) && pages::purge_pending()) pages::tick();
+  if (__builtin_expect(++heap->refills % 64 == 0, false) && tick_pending()) tick();
   return header->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  if (pages::purge_pending()) pages::tick();
+  if (tick_pending()) tick();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
@@ -139,8 +140,8 @@ void* allocate_slow(Bin* bin) {
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
     if (++heap->refills % 64 != 0) return take_recent(heap, size_class);
-    if (pages::purge_pending()) pages::tick();
-    if (heap->refills == 0) sweep(heap);
+    if (tick_pending() && tick()) sweep(heap, kSweepOfTick);
+    if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
   return small_block(size_class);

@@ -4,6 +4,7 @@
 #include "heap/allocate.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
@@ -88,6 +89,7 @@ void before_fork() {
   checked::lock_for_fork();
   pool_lock.lock_for_fork();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock_for_fork();
+  lock_idle();
   shard::lock_all();
   pages::lock_all();
 }
@@ -95,6 +97,7 @@ void before_fork() {
 void after_fork_in_parent() {
   pages::unlock_all();
   shard::unlock_all();
+  unlock_idle();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_after_fork();
   pool_lock.unlock_after_fork();
   checked::unlock_after_fork();
@@ -106,6 +109,7 @@ void after_fork_in_child() {
   os::log_after_fork();
   pages::reset_all();
   shard::reset_all();
+  reset_idle();
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
   pool_lock.unlock_in_child();
   checked::unlock_in_child();

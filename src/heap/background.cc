@@ -1,6 +1,7 @@
 #include "heap/background.h"
 
 #include "base/options.h"
+#include "heap/idle.h"
 #include "os/thread.h"
 #include "pages/backing.h"
 #include "pages/pages.h"
@@ -14,7 +15,7 @@ constexpr unsigned kPauseMs = 100;
 void run() {
   while (options::values.background) {
     os::sleep_ms(kPauseMs);
-    if (pages::purge_pending()) pages::tick();
+    if (tick_pending()) tick();
     pages::collapse_one();  // here nobody waits for it
   }
 }

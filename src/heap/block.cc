@@ -4,6 +4,7 @@
 
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
@@ -64,6 +65,7 @@ void count_resting(uint32_t* per_class) {
 
 bool trim(size_t keep) {
   if (thread_heap->attached) give_all_recent(thread_heap);
+  purge_idle();
   return pages::purge_all(keep);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "heap/idle.h"
 #include "os/os.h"
 
 namespace hummock::heap {
@@ -44,7 +45,7 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
 
 void release_far(SlabHeader* header) {
   header->kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  if (pages::purge_pending()) pages::tick();
+  if (tick_pending()) tick();
 }
 
 void release_large(SlabHeader* header) {

@@ -207,7 +207,9 @@ void lighten(Heap* heap, unsigned size_class) {
   keep_few(heap, size_class);
 }
 
-void sweep(Heap* heap) {
+namespace {
+
+void sweep_next(Heap* heap) {
   heap->swept = static_cast<uint8_t>(heap->swept % (slab::kClasses - 1) + 1);
   const unsigned size_class = heap->swept;
   Reserve& reserve = heap->reserve[size_class];
@@ -220,8 +222,16 @@ void sweep(Heap* heap) {
   reserve.taken = false;
 }
 
+}  // namespace
+
+void sweep(Heap* heap, unsigned classes) {
+  for (; classes != 0; --classes) sweep_next(heap);
+  if (heap->remote_used) flush_remote(heap);
+}
+
 void give_all_recent(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) give_recent(heap, c);
+  flush_remote(heap);
 }
 
 unsigned count_recent(const Heap* heap, unsigned size_class) {

@@ -1,6 +1,7 @@
 #include "heap/refill.h"
 
 #include "heap/allocate.h"
+#include "heap/idle.h"
 #include "heap/release.h"
 #include "shard/shard.h"
 
@@ -42,7 +43,7 @@ void give_back(SlabHeader* slab) {
   if (slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
-  slab::check_empty(slab, nullptr, 0);
+  slab::check_empty(slab, {});
   slab::destroy(slab);
 }
 
@@ -67,11 +68,11 @@ void leave(Heap* heap, SlabHeader* slab) {
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
-  if (pages::purge_pending()) pages::tick();
+  if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick);
   if (has_recent(heap, size_class)) return take_recent(heap, size_class);
   check_bin(heap, size_class);
   after_shortage(heap, size_class);
-  if (!heap->user) sweep(heap);
+  if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
   SlabHeader*& current = heap->current[size_class];
   for (;;) {
@@ -141,7 +142,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
   }
   unlist(heap, slab);
   give_back(slab);
-  if (pages::purge_pending()) pages::tick();
+  if (tick_pending()) tick();
 }
 
 void read_inbox(Heap* heap) {

@@ -62,8 +62,9 @@ unsigned count_recent(const Heap* heap, unsigned size_class);
 void after_shortage(Heap* heap, unsigned size_class);
 // Many blocks were freed to slabs and none asked for: some of what is kept goes back, too.
 void lighten(Heap* heap, unsigned size_class);
-// Looks at the next class: what was freed a while ago and not asked for goes back to its slabs.
-void sweep(Heap* heap);
+// Looks at the next classes: what was freed a while ago and not asked for goes back to its slabs.
+void sweep(Heap* heap, unsigned classes);
+inline constexpr unsigned kSweepOfTick = 4;
 // What was freed lately goes back to its slabs: of all classes; of one, and the bin's blocks too.
 void give_all_recent(Heap* heap);
 void empty_bin(Heap* heap, unsigned size_class);
@@ -78,6 +79,8 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p);
 // Hands one block over at once; for threads that have ended.
 void release_remote_now(SlabHeader* slab, void* p);
 void flush_remote(Heap* heap);
+// Gives blocks back to a slab, and tells whom it concerns. As slab::push_remote.
+void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 // Clears the queued flag of a slab that is not the caller's, and sees to what came back meanwhile.
 void unqueue(SlabHeader* slab);
 

@@ -1,4 +1,5 @@
 // Frees into slabs of others: gathered per slab, handed over with one compare-and-swap.
+#include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/release.h"
 #include "shard/shard.h"
@@ -23,16 +24,17 @@ bool post(SlabHeader* slab) {
   return true;
 }
 
-void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count) {
-  const slab::Pushed pushed = slab::push_remote(slab, first, last, count);
+}  // namespace
+
+void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
+  const slab::Pushed pushed = slab::push_remote(slab, first, last, count, gone);
   if ((pushed.old & slab::kSharedBit) != 0) {
     shard::after_remote_free(slab, pushed.old, count);
   } else if (pushed.must_queue && !post(slab)) {
     unqueue(slab);  // the owner left between our push and now
   }
+  note_freed();
 }
-
-}  // namespace
 
 void unqueue(SlabHeader* slab) {
   for (;;) {

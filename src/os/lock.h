@@ -18,12 +18,13 @@ void wake_waiter(const uintptr_t* word);
 class Lock {
  public:
   void lock() {
+    if (!try_lock()) lock_slow();
+  }
+
+  bool try_lock() {
     uintptr_t expected = 0;
     // acquire: pairs with the release in unlock(), so that we see what the last holder wrote.
-    if (__atomic_compare_exchange_n(&state_, &expected, self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-      return;
-    }
-    lock_slow();
+    return __atomic_compare_exchange_n(&state_, &expected, self(), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
   }
 
   void unlock() {

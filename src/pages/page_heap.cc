@@ -234,12 +234,6 @@ Span take_span(unsigned slots, unsigned align) {
   return align == 1 ? take_run(slots) : take_row(slots, align);
 }
 
-// The region's record, kept in the header of the slot that holds the headers.
-Region* region_of(SlabHeader* header) {
-  const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);
-  return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
-}
-
 // Slots that no memory could be had for: free, and clean, as whatever they had is given back.
 void give_bare(Region* region, unsigned first, unsigned slots) {
   os::purge(region->base + first * kSlotSize, slots * kSlotSize);
@@ -326,7 +320,7 @@ void release_span(SlabHeader* header) {
   header = keep_cached(header);
   if (header == nullptr) return;
   give_span(header);
-  if (dirty_over_budget()) tick();
+  if (dirty_over_budget()) tick(os::now_ms());
 }
 
 void give_span(SlabHeader* header) {

@@ -44,9 +44,14 @@ inline bool purge_pending() {
   return relaxed(dirty_slots) != 0;
 }
 // Gives back what has been free for long enough, or is beyond the budget. Cheap when nothing is due.
-void tick();
+bool tick(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);
+
+// Small pages inside a slot that is in use, a bit each: is their memory worth giving back, and can it be?
+// Not where it stands on a huge page. Bytes that went.
+bool can_purge_inside(const SlabHeader* header);
+size_t purge_inside(const SlabHeader* header, uint16_t pages);
 
 // ---- Figures ------------------------------------------------------------------------------------
 
@@ -61,6 +66,17 @@ Totals totals();
 // Calls visit(header, context) for each header of each region and each huge block. Takes the lock only
 // to read the list of regions; the headers are read as they are.
 void visit_headers(void (*visit)(const SlabHeader*, void*), void* context);
+
+// All headers of all regions one after the other, while others may add regions.
+class Headers {
+ public:
+  SlabHeader* next();  // null: no more
+
+ private:
+  struct Region* region_ = nullptr;
+  unsigned slot_ = 0;
+  bool begun_ = false;
+};
 
 // The span (large block) in whose inside `p` lies, or null: for messages about wrong pointers.
 SlabHeader* enclosing_span(const void* p);

@@ -64,16 +64,15 @@ size_t budget_slots() {
   return (used / 2 > least ? used / 2 : least) + regret(used);
 }
 
-// Purges the runs of `mask`; the bits of what the system refused.
-uint32_t purge_runs(const HugePage* page, uint32_t mask) {
-  char* base = page->start();
+// Purges the runs of `mask`, a bit for `unit` bytes each; the bits of what the system refused.
+uint32_t purge_runs(char* base, size_t unit, uint32_t mask) {
   uint32_t failed = 0;
   while (mask != 0) {
     const unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
     const uint32_t from = ~(mask >> first);
     const unsigned length = from == 0 ? kSlotsPerHugePage : static_cast<unsigned>(__builtin_ctz(from));
     const uint32_t run = base::low_mask(length) << first;
-    if (!os::purge(base + first * kSlotSize, length * kSlotSize)) failed |= run;
+    if (!os::purge(base + first * unit, length * unit)) failed |= run;
     mask &= ~run;
   }
   return failed;
@@ -98,7 +97,7 @@ bool purge_page(HugePage* page, size_t* given) {
   page_lock.unlock();
   // With the advice still on it the kernel would make the huge page whole again.
   if (split) os::advise_huge(page->start(), kHugePageSize, false);
-  const uint32_t failed = purge_runs(page, mask);
+  const uint32_t failed = purge_runs(page->start(), kSlotSize, mask);
   page_lock.lock();
   const uint32_t gone = mask & ~failed;
   unlist(page);
@@ -242,13 +241,24 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay) {
 
 }  // namespace
 
-void tick() {
+bool tick(uint64_t now) {
   const int64_t decay = options::values.decay_ms;
-  if (decay < 0) return;
-  const uint64_t now = os::now_ms();
-  if (now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs || dirty_over_budget()) {
-    give_what_is_due(now, static_cast<uint64_t>(decay));
-  }
+  if (decay < 0) return false;
+  const bool due = now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs || dirty_over_budget();
+  if (due) give_what_is_due(now, static_cast<uint64_t>(decay));
+  return due;
+}
+
+bool can_purge_inside(const SlabHeader* header) {
+  if (os::kMustCommit || os::page_size() != kSmallPage) return false;
+  os::LockGuard guard(page_lock);
+  return region_of(header)->page[slot_of(header) / kSlotsPerHugePage].backing == Backing::small;
+}
+
+size_t purge_inside(const SlabHeader* header, uint16_t pages) {
+  char* slot = header->start - reinterpret_cast<uintptr_t>(header->start) % kSlotSize;
+  const uint32_t gone = pages & ~purge_runs(slot, kSmallPage, pages);
+  return static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
 }
 
 bool purge_all(size_t keep) {

@@ -81,6 +81,12 @@ inline unsigned slot_of(const SlabHeader* header) {
   return static_cast<unsigned>((reinterpret_cast<uintptr_t>(header) & (kSlotSize - 1)) / sizeof(SlabHeader));
 }
 
+// The region's record, kept in the header of the slot that holds the headers.
+inline Region* region_of(const SlabHeader* header) {
+  const uintptr_t base = base::align_down(reinterpret_cast<uintptr_t>(header), kRegionSize);
+  return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
+}
+
 extern os::Lock page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;  // oldest first, those not yet stamped last

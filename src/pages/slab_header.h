@@ -19,6 +19,8 @@ inline constexpr size_t kRegionShift = 25;
 inline constexpr size_t kRegionSize = size_t{1} << kRegionShift;
 inline constexpr unsigned kSlotsPerRegion = kRegionSize / kSlotSize;
 
+inline constexpr size_t kSmallPage = 4096;
+
 enum class Kind : uint8_t {
   free,      // nothing, or the inside of a large block
   slab,      // blocks of one class, owned by a thread heap or shared
@@ -34,6 +36,14 @@ inline uint64_t weight_of(const void* block) {
   constexpr uint64_t kLift = sizeof(void*) == 8 ? 0 : uint64_t{1} << 32;
   return kLift + reinterpret_cast<uintptr_t>(block);
 }
+
+// Small pages inside a slab of one slot that were given back to the system, a bit for each of 16: all blocks
+// in them are free. Blocks that begin in such a page stand in no list.
+struct GonePages {
+  uint16_t remote;  // while the remote word says so: of the blocks that others freed. Atomic, relaxed.
+  uint16_t own;     // the owner's: of those that count as not in use
+  uint16_t seen;    // what heap/idle.cc saw there last: a hint. Atomic, relaxed.
+};
 
 struct SlabHeader {
   // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
@@ -54,7 +64,7 @@ struct SlabHeader {
   char* start;      // first byte of the first block
   heap::Bin* bin;   // where the owner's frees go, and whose stamp the free blocks bear; in each slot
   // ---- The line of everybody else.
-  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, two flags
+  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
   heap::Heap* home;       // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
   size_t bytes;           // of the span; large, huge: room of the block
@@ -65,7 +75,10 @@ struct SlabHeader {
   bool full;              // owned: stands in the heap's list of full slabs
   bool advised;           // huge: transparent huge pages were asked for
   SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
-  SlabHeader* huge_prev;
+  union {
+    SlabHeader* huge_prev;
+    GonePages gone;  // slab
+  };
 
   // Blocks in use. Exact: offsets in the slab add up to less than one weight.
   size_t used() const { return live_sum == 0 ? 0 : static_cast<size_t>(live_sum / weight_of(start)); }

@@ -3,6 +3,7 @@
 #include "pages/region.h"
 
 namespace hummock::pages {
+
 void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
   for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
        region = region->next) {
@@ -11,6 +12,16 @@ void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
     }
   }
   visit_huge(visit, context);
+}
+
+SlabHeader* Headers::next() {
+  if (!begun_) region_ = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
+  begun_ = true;
+  while (region_ != nullptr && ++slot_ >= region_->huge_pages * kSlotsPerHugePage) {
+    region_ = region_->next;
+    slot_ = 0;
+  }
+  return region_ == nullptr ? nullptr : region_->header(slot_);
 }
 
 SlabHeader* enclosing_span(const void* p) {

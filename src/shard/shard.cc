@@ -53,16 +53,18 @@ void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   set_relaxed(slab->home, heap);
   set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
-  // acq_rel: acquire for the links of the chain, release for the owner above.
-  const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
-  slab::drain(slab, word);
+  // Acquire for the links of the chain, release for the owner above.
+  slab::drain(slab, slab::take_remote(slab, slab::kQueued));
 }
 
-// Every live block has come back: nobody can free here any more, so the slab is the caller's.
-void finish(Shard& shard, SlabHeader* slab) {
+// When every live block has come back, nobody can free here any more, and the slab is the caller's. It need
+// not be so: what was counted may have been taken back (slab/gone.h); who does that comes here after.
+bool finish(Shard& shard, SlabHeader* slab) {
+  slab::Returned returned;
+  if (!slab::take_remote(slab, slab::kQueued, slab->shared_live, &returned)) return false;
   delist(shard, slab);
-  const uint64_t word = __atomic_fetch_and(&slab->remote, slab::kQueued, __ATOMIC_ACQ_REL);
-  slab::check_empty(slab, slab::chain_of(word), slab::count_of(word));
+  slab::check_empty(slab, returned);
+  return true;
 }
 
 // Does what the state of a shared slab asks for. Idempotent, so that it may be called on suspicion.
@@ -74,14 +76,12 @@ void settle(SlabHeader* slab) {
     shard.lock.unlock();
     return;
   }
-  const uint32_t count = slab::count_of(word);
-  if (count >= slab->shared_live) {
-    finish(shard, slab);
+  if (finish(shard, slab)) {
     shard.lock.unlock();
     slab::destroy(slab);
     return;
   }
-  if (!slab->listed && count >= slab->notify) enlist(shard, slab);
+  if (!slab->listed && slab::count_of(word) >= slab->notify) enlist(shard, slab);
   shard.lock.unlock();
 }
 

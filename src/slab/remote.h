@@ -1,7 +1,9 @@
 // The word through which other threads give blocks back to a slab.
 //
-//   bits 0…47   first block of a chain (0: none)
-//   bits 48…61  blocks in the chain; a slab has at most 8192
+//   bit  0      gone: blocks of the pages in gone.remote count too, and stand in no chain
+//   bit  1      turn: another value each time that gone.remote changed while bit 0 was set
+//   bits 3…47   first block of a chain (0: none)
+//   bits 48…61  how many blocks; a slab has at most 8192
 //   bit  62     queued: somebody will dequeue or look at this header, and clear the bit
 //   bit  63     shared: nobody owns the slab; its shard decides
 //
@@ -15,7 +17,10 @@
 namespace hummock::slab {
 
 inline constexpr unsigned kCountShift = 48;
-inline constexpr uint64_t kPointerMask = (uint64_t{1} << kCountShift) - 1;
+inline constexpr uint64_t kGone = 1;
+inline constexpr uint64_t kTurn = 2;
+inline constexpr uint64_t kGoneBits = kGone | kTurn;
+inline constexpr uint64_t kPointerMask = (uint64_t{1} << kCountShift) - 8;
 inline constexpr uint64_t kCountMask = 0x3fff;
 inline constexpr uint64_t kQueued = uint64_t{1} << 62;
 inline constexpr uint64_t kSharedBit = uint64_t{1} << 63;

@@ -1,16 +1,19 @@
 #include "slab/slab.h"
 
 #include "base/message.h"
+#include "slab/gone.h"
 
 namespace hummock::slab {
 namespace {
 
-constexpr size_t kCarveBytes = 8192;  // two pages: no memory is touched long before it is needed
+// At once, of memory never used: two pages, as no memory is touched long before it is needed; one, where
+// that is enough for this many blocks.
+constexpr size_t kCarveBlocks = 80;
 
-// The sum of the weights of all carved blocks.
+// The sum of the weights of all carved blocks that are in use or in a list.
 uint64_t sum_of_carved(const SlabHeader* slab) {
-  const uint64_t carved = slab->carved;
-  return carved * weight_of(slab->start) + carved * (carved - 1) / 2 * row_of(slab).block_size;
+  const uint64_t all = sum_of(slab, {0, slab->carved});
+  return slab->gone.own == 0 ? all : all - sum_of_gone(slab, slab->gone.own);
 }
 
 // For blocks without a stamp: the list has exactly `count` blocks, which add up to `sum`. A block that was
@@ -39,19 +42,37 @@ size_t checked_used(const SlabHeader* slab) {
   return used;
 }
 
+// Makes a list of adjacent blocks.
+void* link_up(SlabHeader* slab, Range range) {
+  const size_t size = row_of(slab).block_size;
+  char* block = slab->start + range.first * size;
+  void* first = block;
+  for (size_t left = range.end - range.first; left != 0; --left, block += size) {
+    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
+    link_of(block) = left != 1 ? block + size : end_of(slab);
+  }
+  return first;
+}
+
+// The blocks of the first page that is gone; its memory comes back as it is touched.
+void* take_gone(SlabHeader* slab) {
+  const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
+  const Range range = range_in_page(slab, page);
+  slab->gone.own = static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1));
+  slab->live_sum += sum_of(slab, range);
+  return link_up(slab, range);
+}
+
 // Only when no carved block is free: then all of them are in use after.
 void* carve(SlabHeader* slab) {
-  const SizeClass& row = row_of(slab);
-  const size_t want = kCarveBytes / row.block_size != 0 ? kCarveBytes / row.block_size : 1;
-  const size_t left = slab->capacity - slab->carved;
-  const size_t count = want < left ? want : left;
-  char* first = slab->start + size_t{slab->carved} * row.block_size;
-  char* block = first;
-  for (size_t i = 0; i < count; ++i, block += row.block_size) {
-    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
-    link_of(block) = i + 1 < count ? block + row.block_size : end_of(slab);
-  }
-  set_relaxed(slab->carved, static_cast<uint16_t>(slab->carved + count));
+  const size_t bytes = row_of(slab).block_size * kCarveBlocks > kSmallPage ? 2 * kSmallPage : kSmallPage;
+  // Up to the end of a page: so that few blocks stand in pages with what was carved before or will be after.
+  const size_t carved = slab->carved;
+  const size_t begin = offset_of(slab, carved);
+  const size_t end = first_from(slab, base::align_down(begin + bytes, kSmallPage));
+  const Range range = {carved, end > carved ? end : carved + 1};
+  void* first = link_up(slab, range);
+  set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
   slab->live_sum = sum_of_carved(slab);
   return first;
 }
@@ -85,6 +106,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   }
   slab->size_class = static_cast<uint8_t>(size_class);
   slab->home_frees = slab->full = slab->listed = false;
+  slab->gone.own = 0;
   set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
   slab->kind = kind;
   slab->back = 0;
@@ -123,12 +145,34 @@ void* take_blocks(SlabHeader* slab) {
     drain(slab, take_remote(slab));
   }
   if (slab->free != end_of(slab)) return take_freed(slab);
+  if (slab->gone.own != 0) return take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : nullptr;
 }
 
-void drain(SlabHeader* slab, uint64_t word) {
-  void* block = chain_of(word);
-  for (uint32_t left = count_of(word); left != 0; --left) {
+bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
+  // acquire: pairs with the release of push_remote, so that links and gone.remote are seen. Who changes the
+  // latter takes the word first, and leaves another one: the count is larger, or kTurn differs.
+  uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  uint16_t gone;
+  do {
+    if (count_of(word) < least) return false;
+    gone = (word & kGone) != 0 ? __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED) : uint16_t{0};
+    // release: who takes a slab over has written its owner.
+  } while (!__atomic_compare_exchange_n(&slab->remote, &word, word & left, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+  *returned = {chain_of(word), count_of(word), gone};
+  return true;
+}
+
+void drain(SlabHeader* slab, const Returned& returned) {
+  uint32_t left = returned.count;
+  if (returned.gone != 0) {
+    left -= count_gone(slab, returned.gone);
+    slab->gone.own |= returned.gone;
+    slab->live_sum -= sum_of_gone(slab, returned.gone);
+  }
+  void* block = returned.chain;
+  for (; left != 0; --left) {
     if (!stands_in(slab, block) || (has_stamp(slab) && stamp_of(block) != mark_of(block))) {
       corrupted(slab, "a block that another thread freed was written to or freed twice");
     }
@@ -140,14 +184,18 @@ void drain(SlabHeader* slab, uint64_t word) {
   checked_used(slab);
 }
 
-Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
+Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
   uint64_t old = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   for (;;) {
-    link_of(last) = chain_of(old);
+    void* chain = chain_of(old);
+    if (first != nullptr) {
+      link_of(last) = chain;
+      chain = first;
+    }
     const uint32_t now = count_of(old) + count;
     const uint64_t flags = old & (kQueued | kSharedBit);
     const bool queue = flags == 0 && now >= __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
-    const uint64_t fresh = pack(first, now, queue ? kQueued : flags);
+    const uint64_t fresh = pack(chain, now, (queue ? kQueued : flags) | (old & kGoneBits) | gone);
     // release: pairs with take_remote's acquire (the links). acquire: what the giver wrote before it
     // set the shared bit (owner, shared_live, notify) is seen by whoever finds the bit.
     if (__atomic_compare_exchange_n(&slab->remote, &old, fresh, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -156,10 +204,12 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count) {
   }
 }
 
-void check_empty(const SlabHeader* slab, void* chain, uint32_t count) {
-  uint64_t sum = slab->live_sum;
-  for (; count != 0 && chain != nullptr; --count, chain = link_of(chain)) sum -= weight_of(chain);
-  if (count != 0 || chain != nullptr || sum != 0) {
+void check_empty(const SlabHeader* slab, const Returned& returned) {
+  uint64_t sum = slab->live_sum - sum_of_gone(slab, returned.gone);
+  uint32_t left = returned.count - count_gone(slab, returned.gone);
+  void* block = returned.chain;
+  for (; left != 0 && block != nullptr; --left, block = link_of(block)) sum -= weight_of(block);
+  if (left != 0 || block != nullptr || sum != 0) {
     corrupted(slab, "a block was freed twice, or a pointer that is no block");
   }
 }

@@ -47,14 +47,24 @@ inline void set_owner(SlabHeader* slab, uintptr_t owner) {
 // The slab's free blocks become those of another bin. O(blocks) when it has any.
 void set_bin(SlabHeader* slab, heap::Bin* bin);
 
-// Joins the blocks of a remote word to the slab's free list; the caller sees to what follows.
-void drain(SlabHeader* slab, uint64_t word);
+// What others freed: a chain, and the blocks of pages that are gone. The count is of both.
+struct Returned {
+  void* chain;
+  uint32_t count;
+  uint16_t gone;
+};
 
-// Takes what others freed: the remote word with its flags left.
-inline uint64_t take_remote(SlabHeader* slab) {
-  // acquire: pairs with the release of push_remote, so that the links are seen.
-  return __atomic_fetch_and(&slab->remote, kQueued | kSharedBit, __ATOMIC_ACQUIRE);
+// Takes it from the remote word, of which the flags `left` stay, if there are at least so many blocks. For
+// who owns the slab, or holds its shard.
+bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned);
+inline Returned take_remote(SlabHeader* slab, uint64_t left = kQueued | kSharedBit) {
+  Returned returned = {};
+  take_remote(slab, left, 0, &returned);
+  return returned;
 }
+
+// Joins it to the slab's free blocks; the caller sees to what follows.
+void drain(SlabHeader* slab, const Returned& returned);
 
 // Puts a block on the free list, counting it as not in use.
 inline void put_block(SlabHeader* slab, void* block) {
@@ -78,16 +88,17 @@ inline void mark(const SlabHeader* slab, void* block) {
 }
 
 // Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
-// and `notify` is reached.
-Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count);
+// and `notify` is reached. With `gone` (kGone, kTurn) the count has the blocks of gone.remote, too, and the
+// chain may be null.
+Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 
 // Blocks that can be had without anybody freeing more.
 inline uint32_t available(const SlabHeader* slab) {
   return slab->capacity - static_cast<uint32_t>(slab->used());
 }
 
-// Aborts with a message unless `chain`, `count` blocks that others freed, are all that was in use.
-void check_empty(const SlabHeader* slab, void* chain, uint32_t count);
+// Aborts with a message unless what others freed is all that was in use.
+void check_empty(const SlabHeader* slab, const Returned& returned);
 
 inline bool stands_in(const SlabHeader* slab, const void* p) {
   return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;

@@ -35,7 +35,7 @@ inline read_inbox() {
   if
   :: atomic { t && current -> t = 0 }  // the next refill drains it
   :: t && !current ->
-     atomic {
+     ONE_STEP {
        t = 0;
        unlist();
        take_remote();

@@ -22,6 +22,7 @@
 //   STAY_A, STAY_B   the heap's thread does not end
 //   REATTACH  heap A's record is used again by another thread
 //   HEAPS_FREE_NOTHING  the heaps' threads leave that to the others
+//   SWEEPS    how often somebody takes back what others freed and gives pages of it to the system
 //   FIRST_CLASS  there is a first-class heap, too
 //   MUTANT_…  a wrong protocol: an error must be found
 
@@ -58,6 +59,9 @@ init {
 #endif
 #ifdef FIRST_CLASS
     run first_class_heap(USER);
+#endif
+#ifdef SWEEPS
+    run sweeper(SWEEPER);
 #endif
     run freer(FREER1);
 #if FREERS == 2

@@ -69,7 +69,7 @@ inline reconsider() {
 
 inline replace_remote() {
   link[last] = CHAIN(word);
-  remote = PACK(first, COUNT(word) + count, (queue -> QUEUED : FLAGS(word)));
+  remote = PACK(first, COUNT(word) + count, (queue -> QUEUED : FLAGS(word)) | (word & (GONE | TURN)));
   first = 0;
   last = 0;
   if
@@ -121,9 +121,8 @@ inline after_remote_free() {
   fi
 }
 
-// Hands over the blocks first…last, after start_push.
-inline hand_over() {
-  push_remote();
+// Who pushed tells whom it concerns.
+inline told() {
   if
   :: (word & SHARED) != 0 -> after_remote_free()
   :: atomic { (word & SHARED) == 0 && !queue -> word = 0; count = 0 }
@@ -135,4 +134,10 @@ inline hand_over() {
      :: else
      fi
   fi
+}
+
+// Hands over the blocks first…last, after start_push.
+inline hand_over() {
+  push_remote();
+  told()
 }

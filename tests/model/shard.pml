@@ -16,26 +16,55 @@ inline take_over() {
 #ifndef MUTANT_OWNER_LATE
   owner = me;
 #endif
-  atomic {
+  ONE_STEP {
     assert(holder == SHARD && shard_lock == me && (remote & SHARED) != 0);
-    old = remote;
-    remote = remote & QUEUED;
-    holder = me;
-    drain(old);
-    old = 0;
-    unlock()
+    take_word(QUEUED);
+    atomic {
+      holder = me;
+      drain(old);
+      old = 0;
+      unlock()
+    }
   }
 #ifdef MUTANT_OWNER_LATE
   owner = me;
 #endif
 }
 
+// Leaves t = 1 when the slab was taken.
+inline take_if_empty() {
+#ifndef SWEEPS
+  atomic {
+    t = (COUNT(old) >= shared_live);
+    if
+    :: t -> take_word(QUEUED)
+    :: else
+    fi
+  }
+#else
+  do
+  :: mask = ((old & GONE) != 0 -> gone : 0);
+     atomic {
+       if
+#ifndef MUTANT_FINISH_BLIND
+       :: COUNT(old) < shared_live -> mask = 0; break
+       :: COUNT(old) >= shared_live && remote == old -> remote = remote & QUEUED; t = 1; break
+       :: COUNT(old) >= shared_live && remote != old -> old = remote
+#else
+       :: COUNT(old) < shared_live -> mask = 0; break
+       :: else -> old = remote; remote = remote & QUEUED; t = 1; break
+#endif
+       fi
+     }
+  od
+#endif
+}
+
 inline finish() {
   atomic {
-    assert(holder == SHARD && shard_lock == me && (remote & SHARED) != 0);
+    assert(holder == SHARD && shard_lock == me);
+    t = 0;
     listed = 0;
-    old = remote;
-    remote = remote & QUEUED;
     holder = me;
     assert(COUNT(old) == live);
     drain(old);
@@ -54,15 +83,18 @@ inline settle() {
 #endif
   if
   :: atomic { (old & SHARED) == 0 -> old = 0; unlock() }
-  :: atomic { (old & SHARED) != 0 && COUNT(old) >= shared_live -> old = 0 }
-     finish()
-  :: atomic {
-       (old & SHARED) != 0 && COUNT(old) < shared_live ->
-       assert(MAY_TOUCH);
-       listed = (listed || COUNT(old) >= notify);
-       old = 0;
-       unlock()
-     }
+  :: (old & SHARED) != 0 ->
+     take_if_empty();
+     if
+     :: t -> finish()
+     :: atomic {
+          !t ->
+          assert(MAY_TOUCH);
+          listed = (listed || COUNT(old) >= notify);
+          old = 0;
+          unlock()
+        }
+     fi
   fi
 }
 

@@ -1,9 +1,30 @@
 // src/slab/slab.cc
 
-// Every block of a chain was freed once, and not handed out since.
+// Every block of a chain was freed once, and not handed out since; nor was any that is gone.
 inline drain(chain) {
   b = CHAIN(chain);
   n = COUNT(chain);
+#ifdef SWEEPS
+  if
+  :: ((chain) & GONE) != 0 ->
+     do
+     :: m < BLOCKS ->
+        m++;
+        if
+        :: ((mask >> m) & 1) != 0 ->
+           assert(n > 0 && block[m] == HELD && live > 0);
+           block[m] = FREE;
+           live--;
+           n--
+        :: else
+        fi
+     :: else -> break
+     od;
+     m = 0;
+     mask = 0
+  :: else
+  fi;
+#endif
   do
   :: n > 0 ->
      assert(b != 0 && block[b] == HELD && live > 0);
@@ -19,12 +40,40 @@ inline drain(chain) {
   t = 0
 }
 
-inline take_remote() {
+// The word and the mask are read one after the other, and the word is compared and exchanged then.
+#ifdef SWEEPS
+inline take_word(left) {
+  do
+  :: old = remote;
+#ifndef MUTANT_MASK_LATE
+     mask = ((old & GONE) != 0 -> gone : 0);
+#endif
+     atomic {
+       if
+       :: remote == old -> remote = remote & (left); break
+       :: else
+       fi
+     }
+  od
+#ifdef MUTANT_MASK_LATE
+  ;
+  mask = ((old & GONE) != 0 -> gone : 0)
+#endif
+}
+#else
+inline take_word(left) {
   old = remote;
-  remote = FLAGS(remote);
-  assert(holder == me);
-  drain(old);
-  old = 0
+  remote = remote & (left)
+}
+#endif
+
+inline take_remote() {
+  take_word(QUEUED | SHARED);
+  atomic {
+    assert(holder == me);
+    drain(old);
+    old = 0
+  }
 }
 
 inline find(wanted) {
@@ -38,8 +87,8 @@ inline find(wanted) {
 // A block of the slab goes to the program.
 inline hand_out() {
   if
-  :: mallocs > 0 ->
-     assert(holder == me && live < BLOCKS);
+  :: mallocs > 0 && live < BLOCKS ->
+     assert(holder == me);
      find(FREE);
      block[b] = OUT;
      b = 0;

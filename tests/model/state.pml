@@ -19,18 +19,33 @@
 #define HEAPS 2
 #endif
 #ifdef FIRST_CLASS
-#define THREADS (HEAPS + FREERS + 1)
+#define FIRST_CLASS_HEAPS 1
 #else
-#define THREADS (HEAPS + FREERS)
+#define FIRST_CLASS_HEAPS 0
 #endif
+#ifdef SWEEPS
+#define SWEEPERS 1
+#else
+#define SWEEPERS 0
+#endif
+#define THREADS (HEAPS + FREERS + FIRST_CLASS_HEAPS + SWEEPERS)
 
-// The remote word: chain 3 bits, count 3 bits, queued, shared.
+// The remote word: chain 3 bits, count 3 bits, queued, shared; gone, turn.
 #define QUEUED 64
 #define SHARED 128
 #define CHAIN(word) ((word) & 7)
 #define COUNT(word) (((word) >> 3) & 7)
 #define FLAGS(word) ((word) & (QUEUED | SHARED))
+#define GONE 256
+#define TURN 512
 #define PACK(chain, count, flags) ((chain) | ((count) << 3) | (flags))
+
+// Where somebody may take blocks back, a word is taken in several steps.
+#ifdef SWEEPS
+#define ONE_STEP
+#else
+#define ONE_STEP atomic
+#endif
 
 // Threads; a heap is known by its thread's number.
 #define NOBODY 0
@@ -40,7 +55,8 @@
 #define FREER1 4
 #define FREER2 5
 #define USER 6   // a first-class heap
-#define INBOX 8   // who has the queued flag: inbox of heap h is INBOX + h
+#define SWEEPER 7
+#define INBOX 16  // who has the queued flag: inbox of heap h is INBOX + h
 
 // An inbox holds nothing, the header, or the seal.
 #define EMPTY 0
@@ -54,7 +70,7 @@
 
 // ---- The header.
 byte owner;
-byte remote;
+short remote;
 byte home;
 byte shared_live;
 byte notify = WANT;
@@ -63,6 +79,10 @@ bit is_full;
 bit home_frees;
 byte live;              // blocks in use, as the slab counts
 byte link[BLOCKS + 1];  // 0 ends a chain
+#ifdef SWEEPS
+byte gone;              // a bit for each block, as if pages had one each
+byte seen;              // the count of the last sweep
+#endif
 
 byte shard_lock;
 byte inbox[5];  // of heap h: h - A

@@ -4,7 +4,8 @@
 // time, as if for another class.
 proctype heap_thread(byte me; bit stays; bit again) {
   byte first, last, count;  // the remote cache
-  byte old, word, bound, to, b, n, p, t;
+  short old, word;
+  byte bound, to, b, n, p, t, m, mask;
   bit queue, current;
   byte list;
 
@@ -12,7 +13,7 @@ life:
   do
   // malloc: take_blocks, retire
   :: atomic { current && live < BLOCKS && mallocs > 0 -> hand_out() }
-  :: atomic { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote(); hand_out() }
+  :: ONE_STEP { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote(); hand_out() }
   :: atomic { current && live == BLOCKS && COUNT(remote) == 0 -> current = 0 }
      retire()
   // next_slab: the inbox, the list, adopt, create
@@ -80,7 +81,8 @@ life:
 
 proctype freer(byte me) {
   byte first, last, count;
-  byte old, word, bound, to, b, n, p, t;
+  short old, word;
+  byte bound, to, b, n, p, t, m, mask;
   bit queue;
 
   do
@@ -100,10 +102,103 @@ proctype freer(byte me) {
   done++
 }
 
+#ifdef SWEEPS
+// src/heap/idle.cc, src/slab/gone.cc: takes blocks back, and hands them over again; some are in no chain then.
+inline leave_out() {
+  b = CHAIN(word);
+  first = 0;
+  last = 0;
+  do
+  :: b != 0 ->
+     assert(block[b] == HELD);
+     t = link[b];
+     link[b] = 0;
+     if
+     :: mask = mask | (1 << b)
+     :: link[b] = first;
+        last = (first == 0 -> b : last);
+        first = b
+     fi;
+     b = t
+  :: else -> break
+  od;
+  t = 0
+}
+
+proctype sweeper(byte me) {
+  byte first, last, count, sweeps;
+  short old, word, flags;
+  byte bound, to, b, n, t, m, mask;
+  bit queue;
+
+  do
+  :: sweeps < SWEEPS ->
+     sweeps++;
+     atomic {
+       word = remote;
+       count = COUNT(word);
+       if
+       :: count == 0 || count == seen -> word = 0; count = 0; goto next
+       :: else ->
+          remote = FLAGS(word);
+          mask = ((word & GONE) != 0 -> gone : 0);
+          seen = count
+       fi
+     }
+     atomic {
+       n = mask;
+       leave_out();
+#ifdef MUTANT_NO_TURN
+       flags = (mask != 0 -> GONE : 0);
+#else
+       flags = (mask == n -> word & (GONE | TURN) : GONE | ((word & TURN) ^ TURN));
+#endif
+       n = 0;
+       word = 0
+     }
+     if
+     :: (flags & GONE) != 0 -> gone = mask
+     :: else
+     fi;
+     mask = 0;
+     do
+     :: word = remote;
+        queue = (ASKS_NOTIFY(word) && COUNT(word) + count >= notify);
+        atomic {
+          if
+          :: remote == word ->
+             assert((word & GONE) == 0);
+             if
+             :: first != 0 -> link[last] = CHAIN(word)
+             :: else -> first = CHAIN(word)
+             fi;
+             remote = PACK(first, COUNT(word) + count, (queue -> QUEUED : FLAGS(word)) | flags);
+             if
+             :: queue -> assert(queuer == NOBODY); queuer = me
+             :: else
+             fi;
+             first = 0;
+             last = 0;
+             flags = 0;
+             break
+          :: else -> queue = 0
+          fi
+        }
+     od;
+     told();
+next:
+     skip
+  :: break
+  od;
+  done++
+}
+#endif
+
 // Nobody frees here from outside its lock, so all it has to do with the rest is that its slab's header
 // may still be flagged. It is destroyed with its slab; then a thread gets its record, and ends.
 proctype first_class_heap(byte me) {
-  byte old, word, bound, to, b, n, t;
+  short old, word;
+  byte bound, to, b, n, t, m, mask;
   bit current;
 
   if

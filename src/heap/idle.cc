@@ -1,0 +1,119 @@
+#include "heap/idle.h"
+
+#include "base/options.h"
+#include "heap/refill.h"
+#include "os/os.h"
+#include "os/region_log.h"
+#include "slab/gone.h"
+
+namespace hummock::heap {
+
+Idle idle;
+
+namespace {
+
+constexpr uint64_t kStepMs = 10;
+constexpr unsigned kHeadersPerStep = 4 * kSlotsPerRegion;
+constexpr unsigned kSlabsPerStep = 128;
+constexpr uint32_t kLeastBytes = kSmallPage;
+constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
+
+// A round looks at all headers, some at each step. A slab that has had as many blocks given back at two
+// rounds, and not been drained, is idle.
+os::Lock idle_lock;    // at most one thread steps
+pages::Headers round;  // guarded by idle_lock
+bool in_round;         // likewise
+bool again;            // likewise: what this round saw is worth another one
+uint64_t next_step;    // ms; atomic, relaxed: a hint
+
+// Racy looks at what nobody has yet: what they say is looked at again by can_purge.
+__attribute__((no_sanitize("thread"))) bool worth_it(const SlabHeader* slab, uint32_t count) {
+  return slab->kind == Kind::slab && slab->slots == 1 && count * slab::row_of(slab).block_size >= kLeastBytes;
+}
+
+// Bytes that went.
+size_t look_at(SlabHeader* slab, bool at_once) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  const uint32_t count = slab::count_of(word);
+  if (count == 0 || !worth_it(slab, count)) return 0;
+  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
+  if (seen == (count | kTried)) return 0;
+  if (seen != count && !at_once) {
+    __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count), __ATOMIC_RELAXED);
+    again = true;
+    return 0;
+  }
+  slab::Held held;
+  if (!slab::take_back(slab, word, &held)) return 0;
+  const size_t bytes = slab::purge(slab, &held);
+  __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
+  hand_over(slab, held.first, held.last, held.count, held.gone);
+  return bytes;
+}
+
+void end_round(uint64_t now, uint64_t pause) {
+  in_round = false;
+  Idle expected = Idle::looking;
+  __atomic_compare_exchange_n(&idle, &expected, again ? Idle::freed : Idle::nothing, false, __ATOMIC_RELAXED,
+                              __ATOMIC_RELAXED);
+  __atomic_store_n(&next_step, now + pause, __ATOMIC_RELAXED);
+}
+
+// Bytes that went.
+size_t step(uint64_t now, uint64_t pause) {
+  if (!in_round) {
+    round = pages::Headers();
+    in_round = true;
+    again = false;
+    set_relaxed(idle, Idle::looking);
+  }
+  __atomic_store_n(&next_step, now + kStepMs, __ATOMIC_RELAXED);
+  size_t bytes = 0;
+  unsigned slabs = 0;
+  for (unsigned left = kHeadersPerStep; left != 0 && slabs < kSlabsPerStep; --left) {
+    SlabHeader* slab = round.next();
+    if (slab == nullptr) {
+      end_round(now, pause);
+      break;
+    }
+    const size_t gone = look_at(slab, false);
+    slabs += gone != 0;
+    bytes += gone;
+  }
+  return bytes;
+}
+
+__attribute__((noinline)) void tick_idle(uint64_t now) {
+  if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
+  os::Event event;
+  const size_t bytes = step(now, static_cast<uint64_t>(options::values.decay_ms) / 8);
+  idle_lock.unlock();
+  if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
+}
+
+}  // namespace
+
+bool tick() {
+  if (options::values.decay_ms < 0) return false;
+  const uint64_t now = os::now_ms();
+  if (relaxed(idle) != Idle::nothing) tick_idle(now);
+  return pages::tick(now);
+}
+
+void purge_idle() {
+  os::LockGuard guard(idle_lock);
+  pages::Headers all;
+  while (SlabHeader* slab = all.next()) look_at(slab, true);
+}
+
+void lock_idle() {
+  idle_lock.lock_for_fork();
+}
+void unlock_idle() {
+  idle_lock.unlock_after_fork();
+}
+void reset_idle() {
+  idle_lock.unlock_in_child();
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,147 @@
+#include "slab/gone.h"
+
+namespace hummock::slab {
+namespace {
+
+template <class Act>
+void for_pages(uint16_t pages, Act act) {
+  for (unsigned left = pages; left != 0; left &= left - 1) act(static_cast<unsigned>(__builtin_ctz(left)));
+}
+
+// Which blocks of a slab are in a chain, by their numbers.
+class BlockSet {
+ public:
+  void add(size_t number) { bits_[number / 64] |= uint64_t{1} << (number % 64); }
+  bool has_all(Range range) const {
+    for (size_t i = range.first; i < range.end; ++i) {
+      if ((bits_[i / 64] >> (i % 64) & 1) == 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  uint64_t bits_[kSlotSize / kStep / 64] = {};
+};
+
+// The blocks that begin in the page or reach into it.
+Range range_touching(const SlabHeader* slab, unsigned page) {
+  Range range = range_in_page(slab, page);
+  if (range.first > 0 && offset_of(slab, range.first) > page * kSmallPage) --range.first;
+  return range;
+}
+
+unsigned page_of(const void* block) {
+  return static_cast<unsigned>(reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage);
+}
+
+size_t number_of(const SlabHeader* slab, const void* block) {
+  return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
+}
+
+struct Chain {
+  void* first;
+  uint32_t count;
+};
+
+// The chain's blocks, and those of pages that are gone already.
+BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
+  BlockSet set;
+  for_pages(gone, [&](unsigned page) {
+    const Range range = range_in_page(slab, page);
+    for (size_t i = range.first; i < range.end; ++i) set.add(i);
+  });
+  void* block = chain.first;
+  for (uint32_t left = chain.count; left != 0; --left, block = link_of(block)) {
+    if (!stands_in(slab, block) || !is_block(slab, block) || stamp_of(block) != mark_of(block)) {
+      corrupted(slab, "a block that another thread freed was written to or freed twice");
+    }
+    set.add(number_of(slab, block));
+  }
+  return set;
+}
+
+// Pages where all blocks are in the set.
+uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
+  unsigned pages = 0;
+  for (unsigned page = 0; page < kSlotSize / kSmallPage; ++page) {
+    const Range range = range_touching(slab, page);
+    if (range.first != range.end && set.has_all(range)) pages |= 1u << page;
+  }
+  return static_cast<uint16_t>(pages);
+}
+
+bool can_purge(const SlabHeader* slab) {
+  const bool suitable = slab->kind == Kind::slab && slab->slots == 1 && has_stamp(slab);
+  return suitable && pages::can_purge_inside(slab);
+}
+
+uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
+  unsigned with = 0;
+  for_pages(pages, [&](unsigned page) {
+    const Range range = range_in_page(slab, page);
+    if (range.first != range.end) with |= 1u << page;
+  });
+  return static_cast<uint16_t>(with);
+}
+
+// Blocks that begin in one of the pages leave the chain, which is turned round.
+void leave_out(Held* held, Chain chain, uint16_t pages) {
+  held->first = held->last = nullptr;
+  void* block = chain.first;
+  for (uint32_t left = chain.count; left != 0; --left) {
+    void* next = link_of(block);
+    if ((pages >> page_of(block) & 1) == 0) {
+      if (held->first == nullptr) held->last = block;
+      link_of(block) = held->first;
+      held->first = block;
+    }
+    block = next;
+  }
+}
+
+}  // namespace
+
+uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
+  uint32_t count = 0;
+  for_pages(pages, [&](unsigned page) {
+    const Range range = range_in_page(slab, page);
+    count += static_cast<uint32_t>(range.end - range.first);
+  });
+  return count;
+}
+
+uint64_t sum_of_gone(const SlabHeader* slab, uint16_t pages) {
+  uint64_t sum = 0;
+  for_pages(pages, [&](unsigned page) { sum += sum_of(slab, range_in_page(slab, page)); });
+  return sum;
+}
+
+bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
+  // acquire: pairs with the release of push_remote. What the slab's creator wrote is seen, too: it was before
+  // the blocks were handed out.
+  if (!__atomic_compare_exchange_n(&slab->remote, &word, word & (kQueued | kSharedBit), false,
+                                   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    return false;
+  }
+  *held = {chain_of(word), nullptr, count_of(word), word & kGoneBits};
+  return true;
+}
+
+size_t purge(SlabHeader* slab, Held* held) {
+  uint16_t before = 0;  // nobody else writes it
+  if ((held->gone & kGone) != 0) before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
+  const Chain chain = {held->first, held->count - count_gone(slab, before)};
+  unsigned free = 0;
+  if (can_purge(slab)) free = free_pages(slab, blocks_of(slab, chain, before)) & ~unsigned{before};
+  const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
+  leave_out(held, chain, gone);  // first: the links are in the pages
+  if (gone != 0) {
+    held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
+    // relaxed: push_remote, whose flag says that it counts, releases it.
+    __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
+  }
+  // What the system refuses is left out all the same, until it is handed out.
+  return free == 0 ? 0 : pages::purge_inside(slab, static_cast<uint16_t>(free));
+}
+
+}  // namespace hummock::slab

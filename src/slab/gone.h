@@ -1,0 +1,65 @@
+// Pages inside a slab that were given back to the system while other blocks of the slab are in use.
+//
+// A page may go when every block that reaches into it is free. Blocks that begin in it are then taken out of
+// all lists, as their links are gone; one that begins before and reaches into it stays in its list. So the
+// pages alone tell which blocks are free and in no list.
+#ifndef HUMMOCK_SLAB_GONE_H
+#define HUMMOCK_SLAB_GONE_H
+
+#include "slab/slab.h"
+
+namespace hummock::slab {
+
+struct Range {
+  size_t first, end;  // numbers of blocks
+};
+
+inline uint64_t sum_of(const SlabHeader* slab, Range range) {
+  const uint64_t count = range.end - range.first;
+  const uint64_t numbers = count == 0 ? 0 : count * (range.first + range.end - 1) / 2;
+  return count * weight_of(slab->start) + numbers * row_of(slab).block_size;
+}
+
+// Where a block begins, from the start of the slab's first slot.
+inline size_t offset_of(const SlabHeader* slab, size_t number) {
+  return reinterpret_cast<uintptr_t>(slab->start) % kSlotSize + number * row_of(slab).block_size;
+}
+
+// The first block that begins at `offset` bytes into the slot, or later.
+inline size_t first_from(const SlabHeader* slab, size_t offset) {
+  const size_t skipped = offset_of(slab, 0);
+  if (offset <= skipped) return 0;
+  const size_t number = base::divide_up(offset - skipped, size_t{row_of(slab).block_size});
+  return number < slab->capacity ? number : slab->capacity;
+}
+
+// The blocks that begin in a page.
+inline Range range_in_page(const SlabHeader* slab, unsigned page) {
+  return {first_from(slab, page * kSmallPage), first_from(slab, (page + 1) * kSmallPage)};
+}
+
+uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
+uint64_t sum_of_gone(const SlabHeader* slab, uint16_t pages);
+
+// ---- Making pages go -----------------------------------------------------------------------------
+// One thread of the process at a time may be between take_back and the push_remote that ends it.
+
+// What others freed and nobody drained, in use again.
+struct Held {
+  void* first;
+  void* last;
+  uint32_t count;  // in the chain, and of gone.remote
+  uint64_t gone;   // what push_remote is to be told of that
+};
+
+// Takes the chain of `word`, the slab's remote word; false when that has changed meanwhile. Until all of it
+// is pushed back, the slab cannot become empty, nor stop being this slab. At most once for each count between
+// two drains: see take_remote.
+bool take_back(SlabHeader* slab, uint64_t word, Held* held);
+
+// Gives back the pages that hold nothing but these blocks. Bytes that went.
+size_t purge(SlabHeader* slab, Held* held);
+
+}  // namespace hummock::slab
+
+#endif  // HUMMOCK_SLAB_GONE_H
