@@ -53,8 +53,7 @@ struct Held {
 };
 
 // Takes the chain of `word`, the slab's remote word; false when that has changed meanwhile. Until all of it
-// is pushed back, the slab cannot become empty, nor stop being this slab. At most once for each count between
-// two drains: see take_remote.
+// is pushed back, the slab cannot become empty, nor stop being this slab.
 bool take_back(SlabHeader* slab, uint64_t word, Held* held);
 
 // Gives back the pages that hold nothing but these blocks. Bytes that went.

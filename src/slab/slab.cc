@@ -151,7 +151,8 @@ void* take_blocks(SlabHeader* slab) {
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
   // acquire: pairs with the release of push_remote, so that links and gone.remote are seen. Who changes the
-  // latter takes the word first, and leaves another one: the count is larger, or kTurn differs.
+  // latter takes the word first, and leaves another one: with the same count kTurn differs. It changes once for
+  // a count, as other pages can only go when more blocks have come.
   uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   uint16_t gone;
   do {
@@ -160,6 +161,7 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
     // release: who takes a slab over has written its owner.
   } while (!__atomic_compare_exchange_n(&slab->remote, &word, word & left, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE));
+  set_relaxed(slab->gone.seen, uint16_t{0});
   *returned = {chain_of(word), count_of(word), gone};
   return true;
 }

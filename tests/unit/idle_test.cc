@@ -1,0 +1,254 @@
+// Slabs of a thread that does not look at what others free there: pages without a block in use go back to the
+// system, all other blocks stay as they are, and the thread gets the memory again when it asks.
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <hummock/hummock.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "os/os.h"
+#include "support/support.h"
+
+namespace {
+
+constexpr uintptr_t kPage = 4096;
+constexpr size_t kBytes = size_t{1} << 20;
+
+struct Block {
+  char* address;
+  size_t size;
+  uint64_t tag;
+};
+
+Block make(size_t size, uint64_t tag) {
+  const Block block = {static_cast<char*>(hummock_malloc(size)), size, tag};
+  REQUIRE(block.address != nullptr);
+  support::fill(block.address, tag, size);
+  return block;
+}
+
+void check(const Block& block) {
+  CHECK(support::intact(block.address, block.tag, block.size));
+}
+
+// Its own thread does what it is told, and waits.
+class Worker {
+ public:
+  Worker() : thread_([this] { run(); }) {}
+  ~Worker() {
+    tell([] {}, true);
+    thread_.join();
+  }
+  template <class Act>
+  void does(Act act) {
+    tell(act, false);
+  }
+
+ private:
+  template <class Act>
+  void tell(Act act, bool last) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    act_ = act;
+    last_ = last;
+    asked_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !asked_; });
+  }
+  void run() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    do {
+      changed_.wait(lock, [this] { return asked_; });
+      act_();
+      asked_ = false;
+      changed_.notify_all();
+    } while (!last_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> act_;
+  bool asked_ = false, last_ = false;
+  std::thread thread_;
+};
+
+using Pages = std::set<uintptr_t>;
+
+void add_pages(const Block& block, Pages* pages) {
+  const uintptr_t from = reinterpret_cast<uintptr_t>(block.address);
+  for (uintptr_t page = from & ~(kPage - 1); page < from + block.size; page += kPage) pages->insert(page);
+}
+
+size_t resident(const Pages& pages) {
+  size_t count = 0;
+  for (const uintptr_t page : pages) {
+    unsigned char state = 0;
+    if (mincore(reinterpret_cast<void*>(page), kPage, &state) == 0) count += state & 1;
+  }
+  return count;
+}
+
+// Which blocks stay, of `count`.
+struct Pattern {
+  const char* name;
+  bool (*stays)(size_t i, size_t count);
+};
+const Pattern kPatterns[] = {
+    {"the first 1/16", [](size_t i, size_t count) { return i < count / 16; }},
+    {"the last 1/16", [](size_t i, size_t count) { return i >= count - count / 16; }},
+    {"the middle", [](size_t i, size_t count) { return i >= count / 2 && i < count / 2 + count / 16; }},
+    {"one of a hundred", [](size_t i, size_t) { return i % 100 == 50; }},
+    {"none", [](size_t, size_t) { return false; }},
+};
+
+// What the thread has in its bin, of memory never handed out, and what its first slot's first page may add.
+constexpr size_t kAtHand = 4;
+
+void try_pattern(size_t size, const Pattern& pattern) {
+  CAPTURE(size);
+  CAPTURE(pattern.name);
+  const size_t count = kBytes / size;
+  std::vector<Block> blocks, kept, later;
+  Pages all, needed;
+  Worker worker;
+  worker.does([&] {
+    for (size_t i = 0; i < count; ++i) blocks.push_back(make(size, i));
+  });
+  for (size_t i = 0; i < count; ++i) {
+    add_pages(blocks[i], &all);
+    if (pattern.stays(i, count)) {
+      kept.push_back(blocks[i]);
+      add_pages(blocks[i], &needed);
+    } else {
+      hummock_free(blocks[i].address);
+    }
+  }
+  hummock_trim(0);
+  if (!HUMMOCK_TEST_EMULATED && hummock::os::page_size() == kPage) {
+    CHECK(resident(all) <= needed.size() + kAtHand);
+  }
+  for (const Block& block : kept) check(block);
+  worker.does([&] {
+    for (size_t i = 0; i < 2 * count; ++i) later.push_back(make(size, count + i));
+  });
+  for (const Block& block : kept) check(block);
+  for (const Block& block : later) check(block);
+  for (const Block& block : kept) hummock_free(block.address);
+  worker.does([&] {
+    for (const Block& block : later) hummock_free(block.address);
+  });
+}
+
+const hummock::os::Calls real = hummock::os::calls;
+std::atomic<size_t> refused;
+
+int refuse_advice(void*, size_t, int) {
+  ++refused;
+  errno = ENOMEM;
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("pages that hold nothing in use go back, whatever the blocks' size and which of them stay") {
+  for (const size_t size : {16, 48, 100, 500, 1024, 3000, 8192}) {
+    for (const Pattern& pattern : kPatterns) {
+      try_pattern(size, pattern);
+      hummock_trim(0);  // or the next one begins with what this thread keeps of it
+    }
+  }
+}
+
+TEST_CASE("in turns: some blocks freed, pages given back, more blocks freed") {
+  for (const size_t size : {64, 400, 2048}) {
+    CAPTURE(size);
+    const size_t count = kBytes / size;
+    std::vector<Block> blocks;
+    Pages all, needed;
+    Worker worker;
+    worker.does([&] {
+      for (size_t i = 0; i < count; ++i) blocks.push_back(make(size, i));
+    });
+    for (const Block& block : blocks) add_pages(block, &all);
+    const auto stays = [](size_t i) { return i % 200 == 100; };
+    for (size_t part = 0; part < 8; ++part) {
+      for (size_t i = part; i < count; i += 8) {
+        if (!stays(i)) hummock_free(blocks[i].address);
+      }
+      hummock_trim(0);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (stays(i)) add_pages(blocks[i], &needed);
+    }
+    CHECK((HUMMOCK_TEST_EMULATED || resident(all) <= needed.size() + kAtHand));
+    for (size_t i = 0; i < count; ++i) {
+      if (!stays(i)) continue;
+      check(blocks[i]);
+      hummock_free(blocks[i].address);
+    }
+    hummock_trim(0);
+    CHECK((HUMMOCK_TEST_EMULATED || resident(all) <= kAtHand));
+  }
+}
+
+TEST_CASE("what the system refuses to take is used again") {
+  std::vector<Block> blocks, later;
+  Worker worker;
+  worker.does([&] {
+    for (size_t i = 0; i < 2000; ++i) blocks.push_back(make(500, i));
+  });
+  for (size_t i = 100; i < 2000; ++i) hummock_free(blocks[i].address);
+  hummock::os::calls.advise = refuse_advice;
+  hummock_trim(0);
+  hummock::os::calls = real;
+  CHECK(refused.load() > 0);
+  worker.does([&] {
+    for (size_t i = 0; i < 4000; ++i) later.push_back(make(500, 2000 + i));
+  });
+  for (size_t i = 0; i < 100; ++i) check(blocks[i]);
+  for (const Block& block : later) check(block);
+  for (size_t i = 0; i < 100; ++i) hummock_free(blocks[i].address);
+  for (const Block& block : later) hummock_free(block.address);
+}
+
+TEST_CASE("while all threads allocate, free each other's blocks, and one gives back without pause") {
+  const support::HangGuard guard(250);
+  constexpr unsigned kThreads = 4;
+  constexpr size_t kSlots = 3000;
+  static std::atomic<Block*> slots[kSlots];
+  std::atomic<size_t> wrong{0};
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      support::Random random(support::run_seed() + t);
+      for (size_t i = support::scaled(400000); i != 0; --i) {
+        const size_t size = 16 + random.below(random.one_in(8) ? 8000 : 700);
+        Block* fresh = nullptr;
+        if (!random.one_in(3)) {
+          fresh = static_cast<Block*>(hummock_malloc(sizeof(Block) + size));
+          *fresh = {reinterpret_cast<char*>(fresh + 1), size, random.next()};
+          support::fill(fresh->address, fresh->tag, size);
+        }
+        Block* old = slots[random.below(kSlots)].exchange(fresh);
+        if (old == nullptr) continue;
+        wrong += !support::intact(old->address, old->tag, old->size);
+        hummock_free(old);
+      }
+    });
+  }
+  std::thread giver([&] {
+    while (!ended) hummock_trim(0);
+  });
+  for (std::thread& thread : threads) thread.join();
+  ended = true;
+  giver.join();
+  for (auto& slot : slots) hummock_free(slot.exchange(nullptr));
+  CHECK(wrong.load() == 0);
+}
