@@ -10,9 +10,15 @@
 namespace hummock::observe {
 namespace {
 
+struct Seen {
+  hummock_stats_t* out;
+  size_t gone;  // bytes of pages inside slabs that were given back
+};
+
 // Reads headers while their owners write them: a figure may be late, nothing is followed.
 __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void* context) {
-  auto* out = static_cast<hummock_stats_t*>(context);
+  auto* seen = static_cast<Seen*>(context);
+  hummock_stats_t* out = seen->out;
   const Kind kind = header->kind;
   if (kind == Kind::large || kind == Kind::huge) {
     out->large_blocks += 1;
@@ -27,6 +33,8 @@ __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void
     const size_t used = shared ? header->shared_live : static_cast<size_t>(live_sum);
     const size_t back = slab::count_of(word);
     const size_t live = used > back ? used - back : 0;
+    const uint32_t gone = header->gone.own | ((word & slab::kGone) != 0 ? header->gone.remote : 0u);
+    seen->gone += static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
     hummock_class_stats_t& row = out->per_class[header->size_class];
     row.slabs += 1;
     row.live_blocks += live;
@@ -42,7 +50,8 @@ void collect(hummock_stats_t* out) {
   out->size = size;
   for (unsigned c = 0; c < slab::kClasses; ++c) out->per_class[c].block_size = slab::kTable.row[c].block_size;
   out->classes = slab::kClasses;
-  pages::visit_headers(visit, out);
+  Seen seen = {out, 0};
+  pages::visit_headers(visit, &seen);
   uint32_t resting[slab::kClasses];
   heap::count_resting(resting);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
@@ -52,7 +61,7 @@ void collect(hummock_stats_t* out) {
     out->live -= rest * row.block_size;
   }
   const pages::Totals totals = pages::totals();
-  out->committed = totals.used + totals.huge_bytes;
+  out->committed = totals.used + totals.huge_bytes - (seen.gone < totals.used ? seen.gone : 0);
   out->dirty = totals.dirty;
   out->mapped = totals.mapped;
   out->peak = totals.peak;
