@@ -36,8 +36,12 @@ void release_in_slab(SlabHeader* slab, void* p) {
   if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   const bool foreign = !reclaim(heap, slab);
-  // Blocks that share a cache line stay with one thread: else two would write to one line for ever.
-  if (foreign && slab::row_of(slab).block_size < kCacheLine) return release_remote(heap, slab, p);
+  // Blocks that share a cache line stay with one thread: else two would write to one line for ever. And a
+  // thread that has not asked for such blocks for long has no use for them.
+  if (foreign &&
+      (slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0)) {
+    return release_remote(heap, slab, p);
+  }
   if (slab->size_class == slab::kTiny) return release_slow(p, slab, heap);  // direct since it was reclaimed
   release_recent(heap, &heap->bins[slab->size_class], p);
 }
@@ -83,17 +87,33 @@ bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;
 }
 
+__attribute__((noinline)) void release_to_full(Heap* heap, SlabHeader* slab, void* p) {
+  no_longer_full(heap, slab);
+  release_to_slab(heap, slab, p);
+}
+
+// A free into the slab's own list that made it empty, or the 256th of the class.
+__attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab) {
+  const unsigned size_class = slab->size_class;
+  if (slab->live_sum == 0) emptied(heap, slab);
+  if (heap->reserve[size_class].direct == 0) lighten(heap, size_class);
+}
+
+__attribute__((noinline)) void release_not_direct(void* p, SlabHeader* slot, Heap* heap) {
+  if (is_large(slot, p) && relaxed(fast_limit) != 0) return release_span(heap, slot);
+  release_other(p);
+}
+
 }  // namespace
 
+// All that is rare is left by tail calls, so that the rest needs no stack.
 void release_slow(void* p, SlabHeader* slot, Heap* heap) {
-  if (is_large(slot, p) && relaxed(fast_limit) != 0) return release_span(heap, slot);
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_other(p);
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_not_direct(p, slot, heap);
   SlabHeader* slab = slot - slot->back;
-  const unsigned size_class = slab->size_class;
-  if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
+  if (__builtin_expect(slab->full, false)) return release_to_full(heap, slab, p);
   slab::put_block(slab, p);
-  if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
-  if (__builtin_expect(++heap->reserve[size_class].direct == 0, false)) lighten(heap, size_class);
+  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
+  if (__builtin_expect(slab->live_sum == 0 || direct == 0, false)) after_direct(heap, slab);
 }
 
 }  // namespace hummock::heap
