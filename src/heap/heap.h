@@ -37,13 +37,17 @@ static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's stamp is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
 // Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
-inline constexpr unsigned kReserveLists = 4;
+inline constexpr unsigned kReserveLists = 16;
+struct ReserveList {
+  void* first;
+  uint64_t sum;
+};
 struct Reserve {
-  void* list[kReserveLists];
-  uint64_t sum[kReserveLists];
   uint8_t first;
   uint8_t count;
   uint8_t allowed;  // most of them for now
+  uint8_t most;     // as many are allowed when such blocks are asked for; learnt
+  uint16_t beyond;  // eights of blocks given back since the class last ran short, as they were too many
   uint8_t least;    // the lowest count since sweep() last looked
   uint8_t evicted;  // lists given back since one was taken
   uint8_t direct;   // blocks freed straight to their slabs since then, modulo 256
@@ -72,6 +76,7 @@ struct Heap {
   Heap* prev;
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
+  ReserveList reserved[slab::kClasses][kReserveLists];  // last: of most classes never touched
 };
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);

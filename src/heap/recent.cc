@@ -23,7 +23,8 @@ constexpr int kListBytes = 16 << 10;
 constexpr int kListBlocks = 256;
 constexpr int kListLeast = 2;
 constexpr int kLeastBlocks = 8;
-constexpr int kReserveBytes = 64 << 10;
+constexpr int kFirstBytes = 64 << 10;  // of a reserve, before anything was learnt
+constexpr int kMostBytes = 256 << 10;
 
 constexpr int in_bounds(int blocks, int least, int most) {
   return blocks < least ? least : blocks > most ? most : blocks;
@@ -37,9 +38,9 @@ int list_blocks(unsigned size_class) {
   return in_bounds(kListBytes / block_size(size_class), kListLeast, kListBlocks);
 }
 
-int most_lists(unsigned size_class) {
-  const int bytes = list_blocks(size_class) * block_size(size_class);
-  return in_bounds(kReserveBytes / bytes, 1, static_cast<int>(kReserveLists));
+uint8_t lists_of(int bytes, unsigned size_class) {
+  const int list = list_blocks(size_class) * block_size(size_class);
+  return static_cast<uint8_t>(in_bounds(bytes / list, 1, static_cast<int>(kReserveLists)));
 }
 
 struct List {
@@ -79,9 +80,9 @@ List cut_recent(Bin& bin) {
   return list;
 }
 
-List reserved(const Bin& bin, const Reserve& reserve, unsigned position) {
-  const unsigned at = position % kReserveLists;
-  return {reserve.list[at], static_cast<unsigned>(bin.limit) + 1, reserve.sum[at]};
+List reserved(const Heap* heap, unsigned size_class, unsigned position) {
+  const ReserveList& list = heap->reserved[size_class][position % kReserveLists];
+  return {list.first, static_cast<unsigned>(heap->bins[size_class].limit) + 1, list.sum};
 }
 
 // Its slab's own list gets the block, and those to come.
@@ -111,7 +112,7 @@ void give_list(Heap* heap, const List& list, unsigned size_class) {
 void give_oldest(Heap* heap, unsigned size_class, unsigned lists) {
   Reserve& reserve = heap->reserve[size_class];
   for (; lists != 0; --lists) {
-    const List list = reserved(heap->bins[size_class], reserve, reserve.first);
+    const List list = reserved(heap, size_class, reserve.first);
     reserve.first = (reserve.first + 1) % kReserveLists;
     --reserve.count;
     if (reserve.count < reserve.least) reserve.least = reserve.count;
@@ -124,30 +125,48 @@ void give_recent(Heap* heap, unsigned size_class) {
   give_list(heap, cut_recent(heap->bins[size_class]), size_class);
 }
 
-// The reserve is empty.
-void set_limits(Bin& bin, Reserve& reserve, int blocks, int lists) {
+// The reserve is empty, or blocks stay as many as they were.
+void set_limits(Bin& bin, Reserve& reserve, int blocks, uint8_t lists) {
   const int held = bin.limit - bin.room;
   bin.limit = static_cast<int16_t>(blocks - 1);
   bin.room = bin.limit - held;
-  reserve.allowed = static_cast<uint8_t>(lists);
+  reserve.allowed = lists;
+}
+
+void count_beyond(Reserve& reserve, int blocks) {
+  const int sum = reserve.beyond + (blocks + kLeastBlocks - 1) / kLeastBlocks;
+  reserve.beyond = static_cast<uint16_t>(sum < UINT16_MAX ? sum : UINT16_MAX);
 }
 
 // More frees than requests are to come: all goes back, and little is kept from now on.
 void keep_few(Heap* heap, unsigned size_class) {
+  Reserve& reserve = heap->reserve[size_class];
+  count_beyond(reserve, static_cast<int>(count_recent(heap, size_class)));
   give_recent(heap, size_class);
-  set_limits(heap->bins[size_class], heap->reserve[size_class], kLeastBlocks, 0);
+  set_limits(heap->bins[size_class], reserve, kLeastBlocks, 0);
 }
 
 // True when another list may be put aside.
 bool make_room(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
   if (++reserve.evicted < reserve.allowed) {
+    count_beyond(reserve, heap->bins[size_class].limit + 1);
     give_oldest(heap, size_class, 1);
     return true;
   }
   // As much was given back as is kept, with nothing asked for meanwhile: more frees are to come.
   keep_few(heap, size_class);
   return false;
+}
+
+// Blocks that were given back for being too many are asked for again. Could all have been kept, the next ones
+// will be; if not, the way back should be short for most.
+void learn(Reserve& reserve, unsigned size_class) {
+  const int list = list_blocks(size_class);
+  const int wanted = reserve.most + (reserve.beyond * kLeastBlocks + list - 1) / list;
+  const bool fits = wanted <= lists_of(kMostBytes, size_class);
+  reserve.most = fits ? static_cast<uint8_t>(wanted) : static_cast<uint8_t>((reserve.most + 1) / 2);
+  reserve.beyond = 0;
 }
 
 }  // namespace
@@ -160,8 +179,11 @@ void open_bins(Heap* heap) {
     heap->current[c] = nullptr;
     Reserve& reserve = heap->reserve[c];
     reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = 0;
+    reserve.beyond = 0;
     reserve.taken = false;
-    if (c != 0) set_limits(bin, reserve, list_blocks(c), most_lists(c));
+    if (c == 0) continue;
+    reserve.most = lists_of(kFirstBytes, c);
+    set_limits(bin, reserve, list_blocks(c), reserve.most);
   }
 }
 
@@ -175,7 +197,7 @@ void* take_recent(Heap* heap, unsigned size_class) {
   if (bin.recent != &bin) {
     list = cut_recent(bin);
   } else {
-    list = reserved(bin, reserve, reserve.first + --reserve.count);
+    list = reserved(heap, size_class, reserve.first + --reserve.count);
     if (reserve.count < reserve.least) reserve.least = reserve.count;
   }
   check_list(bin, list, size_class);
@@ -191,18 +213,19 @@ void put_aside(Heap* heap, Bin* bin) {
   if (__builtin_expect(reserve.count == reserve.allowed, false) && !make_room(heap, size_class)) return;
   const unsigned at = (reserve.first + reserve.count++) % kReserveLists;
   const List list = cut_recent(*bin);
-  reserve.list[at] = list.first;
-  reserve.sum[at] = list.sum;
+  heap->reserved[size_class][at] = {list.first, list.sum};
 }
 
 void after_shortage(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
+  if (reserve.beyond != 0) learn(reserve, size_class);
   reserve.evicted = 0;
-  set_limits(heap->bins[size_class], reserve, list_blocks(size_class), most_lists(size_class));
+  set_limits(heap->bins[size_class], reserve, list_blocks(size_class), reserve.most);
 }
 
 void lighten(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
+  count_beyond(reserve, 256);
   if (reserve.count != 0) return give_oldest(heap, size_class, 1);
   keep_few(heap, size_class);
 }
