@@ -183,7 +183,7 @@ void open_bins(Heap* heap) {
     reserve.taken = false;
     if (c == 0) continue;
     reserve.most = lists_of(kFirstBytes, c);
-    set_limits(bin, reserve, list_blocks(c), reserve.most);
+    set_limits(bin, reserve, kLeastBlocks, 0);  // until the first is asked for
   }
 }
 

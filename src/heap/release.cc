@@ -37,7 +37,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   const bool foreign = !reclaim(heap, slab);
   // Blocks that share a cache line stay with one thread: else two would write to one line for ever. And a
-  // thread that has not asked for such blocks for long has no use for them.
+  // thread that never asked for such blocks, or not for long, has no use for them.
   if (foreign &&
       (slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0)) {
     return release_remote(heap, slab, p);

@@ -55,17 +55,24 @@ TEST_CASE("the block freed last comes back before blocks never used") {
   }
 }
 
-TEST_CASE("a block that another thread freed is that thread's next one, if it fills a cache line") {
+TEST_CASE(
+    "a block of another thread is kept by who frees it, if it fills a cache line and such are asked for") {
   for (const size_t size : {64, 256, 2048}) {
-    CAPTURE(size);
-    void* block = hummock_malloc(size);
-    bool same = false;
-    std::thread([&] {
-      hummock_free(block);
-      same = hummock_malloc(size) == block;
-      if (same) hummock_free(block);
-    }).join();
-    CHECK(same);
+    for (const bool asks : {true, false}) {
+      CAPTURE(size);
+      CAPTURE(asks);
+      void* block = hummock_malloc(size);
+      size_t again = 0;
+      std::thread([&] {
+        if (asks) hummock_free(hummock_malloc(size));
+        hummock_free(block);
+        // It comes before blocks never used, but for those that are at hand.
+        const std::vector<void*> others = take(200, size);
+        again = std::set<void*>(others.begin(), others.end()).count(block);
+        give(others);
+      }).join();
+      CHECK(again == (asks ? 1 : 0));
+    }
   }
   void* small = hummock_malloc(16);
   std::thread([&] {
