@@ -84,6 +84,13 @@ void* zero_tail(void* p, size_t from) {
   return p;
 }
 
+// What grows by a little will grow again: as much room is taken as still fits what was asked for.
+size_t with_room_to_grow(size_t room, size_t size) {
+  if (size <= room || size > room + room / 4 || size > slab::kMaxSmall * 4 / 5) return size;
+  const size_t larger = slab::size_of(slab::class_of(size + size / 4 + 1) - 1);
+  return larger > size ? larger : size;
+}
+
 // For what is moved. Programs that cut blocks down to next to nothing have many of them.
 void* other_block(size_t size) {
   if (size > slab::kTinySize) return allocate(size);
@@ -192,7 +199,7 @@ void* reallocate(void* p, size_t size) {
   const size_t room = room_in_own(p);
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
-  void* fresh = other_block(size);
+  void* fresh = other_block(with_room_to_grow(room, size));
   if (fresh == nullptr) return nullptr;
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller
