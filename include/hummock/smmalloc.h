@@ -127,6 +127,9 @@ struct BucketStats {
 };
 #endif
 
+/* The proxy of an allocator without: no pools, and no thread has a cache for it. */
+inline hummock_proxy unmade = {};
+
 /* One allocator; the functions are those of hummock/proxy.h. Before Init, or when Init found no room, every
  * call goes to the generic allocator. */
 class Allocator {
@@ -134,14 +137,16 @@ class Allocator {
   static const size_t kMinValidAlignment = 4;
 
   explicit Allocator(GenericAllocator::TInstance instance) : instance_(instance) {}
-  ~Allocator() { hummock_proxy_destroy(proxy_); }
+  ~Allocator() {
+    if (IsInitialised()) hummock_proxy_destroy(proxy_);
+  }
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
   /* Once, and before anything else. */
   void Init(uint32_t bucketsCount, size_t bucketSizeInBytes) {
-    SM_ASSERT(proxy_ == nullptr);
-    if (proxy_ != nullptr) return;
+    SM_ASSERT(!IsInitialised());
+    if (IsInitialised()) return;
     const hummock_proxy_fallback_t fallback = {allocate, release, reallocate, usable_size, instance_};
     hummock_proxy_options_t options = {};
     options.size = sizeof options;
@@ -152,50 +157,50 @@ class Allocator {
     options.count_calls = 1;
 #endif
     options.fallback = &fallback;
-    proxy_ = hummock_proxy_create(&options);
+    if (hummock_proxy_t* proxy = hummock_proxy_create(&options)) proxy_ = proxy;
   }
   bool IsInitialised() const {
-    return proxy_ != nullptr;
+    return proxy_ != &unmade;
   }
 
   void CreateThreadCache(CacheWarmupOptions warmupOptions, std::initializer_list<uint32_t> options) {
-    if (proxy_ == nullptr) return;
+    if (!IsInitialised()) return;
     hummock_proxy_thread_cache_create(proxy_, static_cast<hummock_proxy_warmup_t>(warmupOptions),
                                       options.begin(), options.size());
   }
   void DestroyThreadCache() {
-    if (proxy_ != nullptr) hummock_proxy_thread_cache_destroy(proxy_);
+    if (IsInitialised()) hummock_proxy_thread_cache_destroy(proxy_);
   }
 
   void* Alloc(size_t bytesCount, size_t alignment) {
-    if (proxy_ == nullptr) return GenericAllocator::Alloc(instance_, bytesCount, alignment);
-    return hummock_proxy_malloc_inline(proxy_, bytesCount, alignment);
+    void* block;
+    if (HUMMOCK_PROXY_OFTEN(hummock_proxy_try_malloc(proxy_, bytesCount, alignment, &block))) return block;
+    return AllocSlow(bytesCount, alignment);
   }
   void Free(void* p) {
-    if (proxy_ == nullptr) return GenericAllocator::Free(instance_, p);
-    hummock_proxy_free_inline(proxy_, p);
+    if (HUMMOCK_PROXY_RARELY(!hummock_proxy_try_free(proxy_, p))) FreeSlow(p);
   }
   void* Realloc(void* p, size_t bytesCount, size_t alignment) {
-    if (proxy_ == nullptr) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);
+    if (!IsInitialised()) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);
     return hummock_proxy_realloc(proxy_, p, bytesCount, alignment);
   }
   size_t GetUsableSize(void* p) {
-    if (proxy_ == nullptr) return p == nullptr ? 0 : GenericAllocator::GetUsableSpace(instance_, p);
+    if (!IsInitialised()) return p == nullptr ? 0 : GenericAllocator::GetUsableSpace(instance_, p);
     return hummock_proxy_usable_size(proxy_, p);
   }
 
   /* The bucket of the element that p points to or into, -1 outside the pools. */
   int32_t GetBucketIndex(const void* p) const {
-    return proxy_ == nullptr ? -1 : hummock_proxy_bucket_of(proxy_, p);
+    return !IsInitialised() ? -1 : hummock_proxy_bucket_of(proxy_, p);
   }
   bool IsMyAlloc(const void* p) const {
     return GetBucketIndex(p) >= 0;
   }
   size_t GetBucketsCount() const {
-    return proxy_ == nullptr ? 0 : hummock_proxy_bucket_count(proxy_);
+    return !IsInitialised() ? 0 : hummock_proxy_bucket_count(proxy_);
   }
   uint32_t GetBucketElementsCount(size_t bucketIndex) const {
-    return proxy_ == nullptr ? 0 : hummock_proxy_bucket_elements(proxy_, bucketIndex);
+    return !IsInitialised() ? 0 : hummock_proxy_bucket_elements(proxy_, bucketIndex);
   }
   GenericAllocator::TInstance GetGenericAllocatorInstance() {
     return instance_;
@@ -205,7 +210,7 @@ class Allocator {
   /* As of this call; the next one brings what it returned up to date. */
   const GlobalStats& GetGlobalStats() const {
     hummock_proxy_stats_t now = {};
-    if (proxy_ != nullptr) hummock_proxy_stats(proxy_, &now);
+    if (IsInitialised()) hummock_proxy_stats(proxy_, &now);
     global_.totalNumAllocationAttempts = now.attempts;
     global_.totalAllocationsServed = now.served;
     global_.totalAllocationsRoutedToDefaultAllocator = now.fallback;
@@ -216,7 +221,7 @@ class Allocator {
   /* NULL for a bucket that is not there. */
   const BucketStats* GetBucketStats(size_t bucketIndex) const {
     hummock_proxy_bucket_stats_t now = {};
-    if (proxy_ == nullptr || hummock_proxy_bucket_stats(proxy_, bucketIndex, &now) != 0) return nullptr;
+    if (!IsInitialised() || hummock_proxy_bucket_stats(proxy_, bucketIndex, &now) != 0) return nullptr;
     BucketStats& out = buckets_[bucketIndex];
     out.cacheHitCount = now.cache_hits;
     out.hitCount = now.hits;
@@ -227,6 +232,15 @@ class Allocator {
 #endif
 
  private:
+  /* Apart, so that the program's loops have registers left. */
+  __attribute__((noinline, cold)) void* AllocSlow(size_t bytesCount, size_t alignment) {
+    if (!IsInitialised()) return GenericAllocator::Alloc(instance_, bytesCount, alignment);
+    return hummock_proxy_malloc_slow(proxy_, bytesCount, alignment);
+  }
+  __attribute__((noinline, cold)) void FreeSlow(void* p) {
+    if (!IsInitialised()) return GenericAllocator::Free(instance_, p);
+    hummock_proxy_free_slow(proxy_, p);
+  }
   static void* allocate(void* instance, size_t bytes, size_t alignment) {
     return GenericAllocator::Alloc(instance, bytes, alignment);
   }
@@ -240,7 +254,7 @@ class Allocator {
     return GenericAllocator::GetUsableSpace(instance, p);
   }
 
-  hummock_proxy_t* proxy_ = nullptr;
+  hummock_proxy_t* proxy_ = &unmade;
   GenericAllocator::TInstance instance_;
 #ifdef SMMALLOC_STATS_SUPPORT
   mutable GlobalStats global_;
