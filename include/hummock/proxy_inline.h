@@ -51,6 +51,12 @@ struct hummock_proxy {
   uint16_t bin_of[HUMMOCK_PROXY_DIRECT / HUMMOCK_PROXY_SIZE_STEP]; /* its distance from the first, in bytes */
 };
 
+/* Stands for a proxy where there is none yet: no pools, no marks, and the calls below go to the fallback. */
+typedef struct hummock_proxy_unmade {
+  struct hummock_proxy head; /* zeros */
+  hummock_proxy_fallback_t fallback;
+} hummock_proxy_unmade_t;
+
 /* The calling thread's cache that was used last; one of no proxy when there is none. */
 extern HUMMOCK_EXPORT __thread hummock_proxy_cache_t* hummock_proxy_last_cache
     __attribute__((tls_model("initial-exec")));

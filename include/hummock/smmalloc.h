@@ -127,16 +127,14 @@ struct BucketStats {
 };
 #endif
 
-/* The proxy of an allocator without: no pools, and no thread has a cache for it. */
-inline hummock_proxy unmade = {};
-
 /* One allocator; the functions are those of hummock/proxy.h. Before Init, or when Init found no room, every
  * call goes to the generic allocator. */
 class Allocator {
  public:
   static const size_t kMinValidAlignment = 4;
 
-  explicit Allocator(GenericAllocator::TInstance instance) : instance_(instance) {}
+  explicit Allocator(GenericAllocator::TInstance instance)
+      : instance_(instance), unmade_{{}, {allocate, release, reallocate, usable_size, instance}} {}
   ~Allocator() {
     if (IsInitialised()) hummock_proxy_destroy(proxy_);
   }
@@ -147,7 +145,6 @@ class Allocator {
   void Init(uint32_t bucketsCount, size_t bucketSizeInBytes) {
     SM_ASSERT(!IsInitialised());
     if (IsInitialised()) return;
-    const hummock_proxy_fallback_t fallback = {allocate, release, reallocate, usable_size, instance_};
     hummock_proxy_options_t options = {};
     options.size = sizeof options;
     options.bucket_count = Min<uint32_t>(bucketsCount, SMM_MAX_BUCKET_COUNT);
@@ -156,11 +153,11 @@ class Allocator {
 #ifdef SMMALLOC_STATS_SUPPORT
     options.count_calls = 1;
 #endif
-    options.fallback = &fallback;
+    options.fallback = &unmade_.fallback;
     if (hummock_proxy_t* proxy = hummock_proxy_create(&options)) proxy_ = proxy;
   }
   bool IsInitialised() const {
-    return proxy_ != &unmade;
+    return proxy_ != &unmade_.head;
   }
 
   void CreateThreadCache(CacheWarmupOptions warmupOptions, std::initializer_list<uint32_t> options) {
@@ -173,12 +170,10 @@ class Allocator {
   }
 
   void* Alloc(size_t bytesCount, size_t alignment) {
-    void* block;
-    if (HUMMOCK_PROXY_OFTEN(hummock_proxy_try_malloc(proxy_, bytesCount, alignment, &block))) return block;
-    return AllocSlow(bytesCount, alignment);
+    return hummock_proxy_malloc_inline(proxy_, bytesCount, alignment);
   }
   void Free(void* p) {
-    if (HUMMOCK_PROXY_RARELY(!hummock_proxy_try_free(proxy_, p))) FreeSlow(p);
+    hummock_proxy_free_inline(proxy_, p);
   }
   void* Realloc(void* p, size_t bytesCount, size_t alignment) {
     if (!IsInitialised()) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);
@@ -232,15 +227,6 @@ class Allocator {
 #endif
 
  private:
-  /* Apart, so that the program's loops have registers left. */
-  __attribute__((noinline, cold)) void* AllocSlow(size_t bytesCount, size_t alignment) {
-    if (!IsInitialised()) return GenericAllocator::Alloc(instance_, bytesCount, alignment);
-    return hummock_proxy_malloc_slow(proxy_, bytesCount, alignment);
-  }
-  __attribute__((noinline, cold)) void FreeSlow(void* p) {
-    if (!IsInitialised()) return GenericAllocator::Free(instance_, p);
-    hummock_proxy_free_slow(proxy_, p);
-  }
   static void* allocate(void* instance, size_t bytes, size_t alignment) {
     return GenericAllocator::Alloc(instance, bytes, alignment);
   }
@@ -254,8 +240,10 @@ class Allocator {
     return GenericAllocator::GetUsableSpace(instance, p);
   }
 
-  hummock_proxy_t* proxy_ = &unmade;
+  hummock_proxy_t* proxy_ = &unmade_.head;
   GenericAllocator::TInstance instance_;
+  /* Instead of NULL, for which each call would have to look. */
+  hummock_proxy_unmade_t unmade_;
 #ifdef SMMALLOC_STATS_SUPPORT
   mutable GlobalStats global_;
   mutable BucketStats buckets_[HUMMOCK_PROXY_MOST_BUCKETS];
