@@ -133,16 +133,18 @@ class Allocator {
  public:
   static const size_t kMinValidAlignment = 4;
 
-  explicit Allocator(GenericAllocator::TInstance instance) : instance_(instance) {}
-  ~Allocator() { hummock_proxy_destroy(proxy_); }
+  explicit Allocator(GenericAllocator::TInstance instance)
+      : instance_(instance), unmade_{{}, {allocate, release, reallocate, usable_size, instance}} {}
+  ~Allocator() {
+    if (IsInitialised()) hummock_proxy_destroy(proxy_);
+  }
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
   /* Once, and before anything else. */
   void Init(uint32_t bucketsCount, size_t bucketSizeInBytes) {
-    SM_ASSERT(proxy_ == nullptr);
-    if (proxy_ != nullptr) return;
-    const hummock_proxy_fallback_t fallback = {allocate, release, reallocate, usable_size, instance_};
+    SM_ASSERT(!IsInitialised());
+    if (IsInitialised()) return;
     hummock_proxy_options_t options = {};
     options.size = sizeof options;
     options.bucket_count = Min<uint32_t>(bucketsCount, SMM_MAX_BUCKET_COUNT);
@@ -151,51 +153,49 @@ class Allocator {
 #ifdef SMMALLOC_STATS_SUPPORT
     options.count_calls = 1;
 #endif
-    options.fallback = &fallback;
-    proxy_ = hummock_proxy_create(&options);
+    options.fallback = &unmade_.fallback;
+    if (hummock_proxy_t* proxy = hummock_proxy_create(&options)) proxy_ = proxy;
   }
   bool IsInitialised() const {
-    return proxy_ != nullptr;
+    return proxy_ != &unmade_.head;
   }
 
   void CreateThreadCache(CacheWarmupOptions warmupOptions, std::initializer_list<uint32_t> options) {
-    if (proxy_ == nullptr) return;
+    if (!IsInitialised()) return;
     hummock_proxy_thread_cache_create(proxy_, static_cast<hummock_proxy_warmup_t>(warmupOptions),
                                       options.begin(), options.size());
   }
   void DestroyThreadCache() {
-    if (proxy_ != nullptr) hummock_proxy_thread_cache_destroy(proxy_);
+    if (IsInitialised()) hummock_proxy_thread_cache_destroy(proxy_);
   }
 
   void* Alloc(size_t bytesCount, size_t alignment) {
-    if (proxy_ == nullptr) return GenericAllocator::Alloc(instance_, bytesCount, alignment);
     return hummock_proxy_malloc_inline(proxy_, bytesCount, alignment);
   }
   void Free(void* p) {
-    if (proxy_ == nullptr) return GenericAllocator::Free(instance_, p);
     hummock_proxy_free_inline(proxy_, p);
   }
   void* Realloc(void* p, size_t bytesCount, size_t alignment) {
-    if (proxy_ == nullptr) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);
+    if (!IsInitialised()) return GenericAllocator::Realloc(instance_, p, bytesCount, alignment);
     return hummock_proxy_realloc(proxy_, p, bytesCount, alignment);
   }
   size_t GetUsableSize(void* p) {
-    if (proxy_ == nullptr) return p == nullptr ? 0 : GenericAllocator::GetUsableSpace(instance_, p);
+    if (!IsInitialised()) return p == nullptr ? 0 : GenericAllocator::GetUsableSpace(instance_, p);
     return hummock_proxy_usable_size(proxy_, p);
   }
 
   /* The bucket of the element that p points to or into, -1 outside the pools. */
   int32_t GetBucketIndex(const void* p) const {
-    return proxy_ == nullptr ? -1 : hummock_proxy_bucket_of(proxy_, p);
+    return !IsInitialised() ? -1 : hummock_proxy_bucket_of(proxy_, p);
   }
   bool IsMyAlloc(const void* p) const {
     return GetBucketIndex(p) >= 0;
   }
   size_t GetBucketsCount() const {
-    return proxy_ == nullptr ? 0 : hummock_proxy_bucket_count(proxy_);
+    return !IsInitialised() ? 0 : hummock_proxy_bucket_count(proxy_);
   }
   uint32_t GetBucketElementsCount(size_t bucketIndex) const {
-    return proxy_ == nullptr ? 0 : hummock_proxy_bucket_elements(proxy_, bucketIndex);
+    return !IsInitialised() ? 0 : hummock_proxy_bucket_elements(proxy_, bucketIndex);
   }
   GenericAllocator::TInstance GetGenericAllocatorInstance() {
     return instance_;
@@ -205,7 +205,7 @@ class Allocator {
   /* As of this call; the next one brings what it returned up to date. */
   const GlobalStats& GetGlobalStats() const {
     hummock_proxy_stats_t now = {};
-    if (proxy_ != nullptr) hummock_proxy_stats(proxy_, &now);
+    if (IsInitialised()) hummock_proxy_stats(proxy_, &now);
     global_.totalNumAllocationAttempts = now.attempts;
     global_.totalAllocationsServed = now.served;
     global_.totalAllocationsRoutedToDefaultAllocator = now.fallback;
@@ -216,7 +216,7 @@ class Allocator {
   /* NULL for a bucket that is not there. */
   const BucketStats* GetBucketStats(size_t bucketIndex) const {
     hummock_proxy_bucket_stats_t now = {};
-    if (proxy_ == nullptr || hummock_proxy_bucket_stats(proxy_, bucketIndex, &now) != 0) return nullptr;
+    if (!IsInitialised() || hummock_proxy_bucket_stats(proxy_, bucketIndex, &now) != 0) return nullptr;
     BucketStats& out = buckets_[bucketIndex];
     out.cacheHitCount = now.cache_hits;
     out.hitCount = now.hits;
@@ -240,8 +240,10 @@ class Allocator {
     return GenericAllocator::GetUsableSpace(instance, p);
   }
 
-  hummock_proxy_t* proxy_ = nullptr;
+  hummock_proxy_t* proxy_ = &unmade_.head;
   GenericAllocator::TInstance instance_;
+  /* Instead of NULL, for which each call would have to look. */
+  hummock_proxy_unmade_t unmade_;
 #ifdef SMMALLOC_STATS_SUPPORT
   mutable GlobalStats global_;
   mutable BucketStats buckets_[HUMMOCK_PROXY_MOST_BUCKETS];

@@ -22,6 +22,12 @@ bool is_sound(const hummock_proxy_options_t* options) {
                                  fallback->reallocate != nullptr && fallback->usable_size != nullptr);
 }
 
+// The fallback of what stands for a proxy; null for a proxy.
+const hummock_proxy_fallback_t* unmade(const hummock_proxy_t* handle) {
+  if (handle->marks != nullptr) return nullptr;
+  return &reinterpret_cast<const hummock_proxy_unmade_t*>(handle)->fallback;
+}
+
 size_t read(const size_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_RELAXED);
 }
@@ -57,10 +63,12 @@ void hummock_proxy_free(hummock_proxy_t* handle, void* block) noexcept {
 }
 
 void* hummock_proxy_malloc_slow(hummock_proxy_t* handle, size_t bytes, size_t alignment) noexcept {
+  if (const auto* fallback = unmade(handle)) return fallback->allocate(fallback->context, bytes, alignment);
   return proxy::allocate_slow(of(handle), bytes, alignment);
 }
 
 void hummock_proxy_free_slow(hummock_proxy_t* handle, void* block) noexcept {
+  if (const auto* fallback = unmade(handle)) return fallback->release(fallback->context, block);
   proxy::release_slow(of(handle), block);
 }
 

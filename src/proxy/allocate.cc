@@ -16,7 +16,7 @@ void count(const Proxy* proxy, size_t& counter) {
 
 // Hands the element out. False when it is in use: two threads freed it at once.
 bool hand_out(const Proxy* proxy, const Pool& pool, void* block) {
-  uint8_t* mark = hummock_proxy_mark_at(proxy, block);
+  uint8_t* mark = mark_at(proxy, block);
   if (*mark != HUMMOCK_PROXY_MARK_NONE) {
     report(proxy, "was freed twice, and is in use again", block);
     return false;
@@ -27,8 +27,8 @@ bool hand_out(const Proxy* proxy, const Pool& pool, void* block) {
 
 void* from_cache(Proxy* proxy, Cache* cache, uint32_t bucket) {
   Bin& bin = cache->bins[bucket];
-  while (bin.top != bin.items || refill(cache, bucket)) {
-    void* block = *--bin.top;
+  while (!is_empty(bin) || refill(cache, bucket)) {
+    void* block = take_out(proxy, bin);
     if (hand_out(proxy, proxy->pools[bucket], block)) return block;
   }
   return nullptr;

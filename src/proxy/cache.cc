@@ -38,16 +38,28 @@ unsigned batch_of(size_t content) {
   return half < kBatch ? static_cast<unsigned>(half) : kBatch;
 }
 
+// Gives as many of a bin's elements to the pool: at most kBatch, and at least one.
+void give_some(Cache* cache, uint32_t bucket, size_t count) {
+  void* blocks[kBatch];
+  for (size_t i = count; i-- != 0;) blocks[i] = take_out(proxy_of(cache), cache->bins[bucket]);
+  give(proxy_of(cache)->pools[bucket], blocks, static_cast<unsigned>(count));
+}
+
+// Takes elements from the pool; how many it got.
+unsigned take_some(Cache* cache, uint32_t bucket, unsigned most) {
+  void* blocks[kBatch];
+  const unsigned count = take(proxy_of(cache)->pools[bucket], blocks, most);
+  for (unsigned i = 0; i < count; ++i) put(proxy_of(cache), cache->bins[bucket], blocks[i]);
+  return count;
+}
+
 // Under `registry`.
 void give_back(Cache* cache, uint32_t bucket) {
-  Bin& bin = cache->bins[bucket];
-  Pool& pool = proxy_of(cache)->pools[bucket];
+  const Bin& bin = cache->bins[bucket];
   while (const size_t count = static_cast<size_t>(bin.top - bin.items)) {
-    const unsigned batch = count < kBatch ? static_cast<unsigned>(count) : kBatch;
-    bin.top -= batch;
-    give(pool, bin.top, batch);
+    give_some(cache, bucket, count < kBatch ? count : kBatch);
   }
-  give_range(pool, cache->fresh[bucket].first, cache->fresh[bucket].end);
+  give_range(proxy_of(cache)->pools[bucket], cache->fresh[bucket].first, cache->fresh[bucket].end);
 }
 
 // Under `registry`.
@@ -121,36 +133,37 @@ uint32_t wanted_of(uint32_t capacity, hummock_proxy_warmup_t warmup) {
 }
 
 void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
-  Pool& pool = proxy_of(cache)->pools[bucket];
-  Bin& bin = cache->bins[bucket];
-  uint32_t wanted = wanted_of(static_cast<uint32_t>(bin.capacity), warmup);
+  uint32_t wanted = wanted_of(static_cast<uint32_t>(cache->bins[bucket].capacity), warmup);
   Fresh& fresh = cache->fresh[bucket];
-  const uint32_t unused = wanted == 0 ? 0 : take_fresh(pool, wanted, &fresh.first);
+  const uint32_t unused = wanted == 0 ? 0 : take_fresh(proxy_of(cache)->pools[bucket], wanted, &fresh.first);
   fresh.end = fresh.first + unused;
   wanted -= unused;
   // What was used before and is back must do for the rest.
   while (wanted != 0) {
-    const unsigned count = take(pool, bin.top, wanted < kBatch ? wanted : kBatch);
+    const unsigned count = take_some(cache, bucket, wanted < kBatch ? wanted : kBatch);
     if (count == 0) break;
-    bin.top += count;
     wanted -= count;
   }
   update_limit(cache, bucket);
 }
 
 Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
-  size_t items = 0;
-  for (uint32_t i = 0; i < count; ++i) items += capacity_of(proxy->pools[i], most[i]);
-  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(void*), os::page_size());
+  size_t items = 1;
+  for (uint32_t i = 0; i < count; ++i) items += capacity_of(proxy->pools[i], most[i]) + 1;
+  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(size_t), os::page_size());
   Cache* cache = static_cast<Cache*>(os::map(bytes));
   if (cache == nullptr) return nullptr;
   cache->proxy = proxy;
   cache->mapped = bytes;
-  void** place = reinterpret_cast<void**>(cache + 1);
+  auto* place = reinterpret_cast<size_t*>(cache + 1);
+  *place++ = proxy->granules;
+  for (Bin& bin : cache->bins) bin = {place, place, place, 0};
   for (uint32_t i = 0; i < count; ++i) {
-    cache->bins[i].items = cache->bins[i].top = cache->bins[i].limit = place;
-    cache->bins[i].capacity = capacity_of(proxy->pools[i], most[i]);
-    place += cache->bins[i].capacity;
+    const size_t capacity = capacity_of(proxy->pools[i], most[i]);
+    if (capacity == 0) continue;
+    cache->bins[i] = {place, place, place, capacity};
+    place += capacity;
+    *place++ = proxy->granules;
   }
   return cache;
 }
@@ -158,29 +171,24 @@ Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
 }  // namespace
 
 bool refill(Cache* cache, uint32_t bucket) {
-  Bin& bin = cache->bins[bucket];
+  if (cache->bins[bucket].capacity == 0) return false;
   Fresh& fresh = cache->fresh[bucket];
-  if (bin.capacity == 0) return false;
-  const unsigned batch = batch_of(bin.capacity);
-  if (const uint32_t left = fresh.end - fresh.first) {
-    const uint32_t count = left < batch ? left : batch;
-    for (uint32_t i = count; i-- != 0;) {
-      bin.items[i] = element_at(proxy_of(cache)->pools[bucket], fresh.first++);
-    }
-    bin.top = bin.items + count;
-    update_limit(cache, bucket);
-  } else {
-    bin.top = bin.items + take(proxy_of(cache)->pools[bucket], bin.items, batch);
+  const unsigned batch = batch_of(cache->bins[bucket].capacity);
+  const uint32_t left = fresh.end - fresh.first;
+  if (left == 0) return take_some(cache, bucket, batch) != 0;
+  const uint32_t count = left < batch ? left : batch;
+  for (uint32_t i = count; i-- != 0;) {
+    put(proxy_of(cache), cache->bins[bucket], element_at(proxy_of(cache)->pools[bucket], fresh.first + i));
   }
-  return bin.top != bin.items;
+  fresh.first += count;
+  update_limit(cache, bucket);
+  return true;
 }
 
 bool make_room(Cache* cache, uint32_t bucket) {
-  Bin& bin = cache->bins[bucket];
+  const Bin& bin = cache->bins[bucket];
   if (bin.limit == bin.items) return false;
-  const unsigned batch = batch_of(static_cast<size_t>(bin.top - bin.items));
-  bin.top -= batch;
-  give(proxy_of(cache)->pools[bucket], bin.top, batch);
+  give_some(cache, bucket, batch_of(static_cast<size_t>(bin.top - bin.items)));
   return true;
 }
 

@@ -56,6 +56,7 @@ struct Plan {
   size_t pool_bytes;
   uint32_t shift;
   size_t pools;   // bytes of all pools
+  size_t marks;   // bytes of all marks, the stopper's among them
   size_t record;  // bytes of the proxy and of all marks and links
 };
 
@@ -74,7 +75,8 @@ bool make_plan(const hummock_proxy_options_t& options, Plan* plan) {
   const size_t room = plan->pool_bytes == 0 ? kPoolStep : plan->pool_bytes;
   plan->shift = base::log2_floor(room) + (base::is_power_of_two(room) ? 0 : 1);
   plan->pools = size_t{plan->buckets} << plan->shift;
-  plan->record = sizeof(Proxy) + plan->pools / kGranule;
+  plan->marks = base::align_up(plan->pools / kGranule + 1, sizeof(uint32_t));
+  plan->record = sizeof(Proxy) + plan->marks;
   for (uint32_t i = 0; i < plan->buckets; ++i) {
     plan->record += plan->pool_bytes / hummock_proxy_size_at(options.sizes, i) * sizeof(uint32_t);
   }
@@ -83,7 +85,7 @@ bool make_plan(const hummock_proxy_options_t& options, Plan* plan) {
 }
 
 void open_pools(Proxy* proxy, const Plan& plan) {
-  auto* links = reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(proxy + 1) + plan.pools / kGranule);
+  auto* links = reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(proxy + 1) + plan.marks);
   for (uint32_t i = 0; i < plan.buckets; ++i) {
     Pool& pool = proxy->pools[i];
     const size_t size = hummock_proxy_size_at(proxy->sizes, i);
@@ -101,14 +103,12 @@ void open_pools(Proxy* proxy, const Plan& plan) {
 }
 
 void open_bins(Proxy* proxy) {
-  if (proxy->buckets == 0) return;
-  const size_t largest = proxy->pools[proxy->buckets - 1].element_size;
-  proxy->direct_size = static_cast<uint32_t>(largest < kDirectSize ? largest : kDirectSize);
-  for (uint32_t i = 0; i < proxy->direct_size / kSizeStep; ++i) {
+  for (uint32_t i = 0; i < kDirectSize / kSizeStep; ++i) {
     const size_t bucket = hummock_proxy_index_for(proxy->sizes, size_t{i} * kSizeStep + 1);
-    const bool plain = proxy->pools[bucket].mark == HUMMOCK_PROXY_MARK_PLAIN;
-    proxy->bin_of[i] = static_cast<uint8_t>(plain ? bucket : kBuckets);
+    const bool plain = bucket < proxy->buckets && proxy->pools[bucket].mark == HUMMOCK_PROXY_MARK_PLAIN;
+    proxy->bin_of[i] = static_cast<uint16_t>((plain ? bucket : kBuckets) * sizeof(Bin));
   }
+  proxy->marks[proxy->granules] = HUMMOCK_PROXY_MARK_SPECIAL;
 }
 
 constexpr hummock_proxy_fallback_t kDefaultFallback = {
@@ -134,7 +134,7 @@ Proxy* create(const hummock_proxy_options_t& options) {
     return nullptr;
   }
   proxy->base = static_cast<char*>(pools);
-  proxy->shift = plan.shift;
+  proxy->shift = plan.shift - HUMMOCK_PROXY_GRANULE_LOG2;
   proxy->slot = take_slot();
   proxy->buckets = plan.buckets;
   proxy->sizes = options.sizes;
@@ -142,8 +142,8 @@ Proxy* create(const hummock_proxy_options_t& options) {
   proxy->fallback = options.fallback == nullptr ? kDefaultFallback : *options.fallback;
   proxy->misuse = options.misuse;
   proxy->misuse_context = options.misuse_context;
-  proxy->span = plan.pools;
-  proxy->marks = reinterpret_cast<uintptr_t>(proxy + 1) - reinterpret_cast<uintptr_t>(pools) / kGranule;
+  proxy->granules = plan.pools / kGranule;
+  proxy->marks = reinterpret_cast<uint8_t*>(proxy + 1);
   proxy->mapped = plan.record;
   open_pools(proxy, plan);
   open_bins(proxy);
@@ -153,7 +153,7 @@ Proxy* create(const hummock_proxy_options_t& options) {
 void destroy(Proxy* proxy) {
   forget_caches(proxy);
   leave_slot(proxy->slot);
-  if (proxy->base != nullptr) os::unmap(proxy->base, proxy->span);
+  if (proxy->base != nullptr) os::unmap(proxy->base, proxy->granules * kGranule);
   os::unmap(proxy, proxy->mapped);
 }
 

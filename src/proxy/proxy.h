@@ -2,6 +2,8 @@
 #ifndef HUMMOCK_PROXY_PROXY_H
 #define HUMMOCK_PROXY_PROXY_H
 
+#include <bit>
+
 #include "hummock/proxy_inline.h"
 #include "os/lock.h"
 
@@ -88,6 +90,25 @@ struct Proxy : hummock_proxy {
 
 // Guards the slots, every proxy's list of caches, and ranges. Nothing is called under it but the system.
 extern os::Lock registry;
+
+inline uint8_t* mark_at(const Proxy* proxy, const void* p) {
+  return &proxy->marks[static_cast<size_t>(static_cast<const char*>(p) - proxy->base) / kGranule];
+}
+
+// ---- Bins: put() only where there is room, take_out() only what is there ----------------------------
+
+inline bool is_empty(const Bin& bin) {
+  return bin.top == bin.items;
+}
+// The number of the block's granule; what is not aligned to one (in buckets that are never inline) has the
+// rest of its distance in the upper bits.
+inline void put(const Proxy* proxy, Bin& bin, const void* block) {
+  *bin.top++ = std::rotr(static_cast<size_t>(static_cast<const char*>(block) - proxy->base),
+                         HUMMOCK_PROXY_GRANULE_LOG2);
+}
+inline void* take_out(const Proxy* proxy, Bin& bin) {
+  return proxy->base + std::rotl(*--bin.top, HUMMOCK_PROXY_GRANULE_LOG2);
+}
 
 // The element that begins at p; a number beyond all elements when none does: division by a product,
 // since what is no multiple of the odd part has a quotient too large, and what is no multiple of the power

@@ -9,7 +9,8 @@ namespace {
 
 // The bucket of an address; `buckets` or more when it is in none.
 size_t bucket_at(const Proxy* proxy, const void* p) {
-  return (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(proxy->base)) >> proxy->shift;
+  return (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(proxy->base)) / kGranule >>
+         proxy->shift;
 }
 
 bool is_no_block(const void* p) {
@@ -22,7 +23,7 @@ bool check_live(const Proxy* proxy, const Pool& pool, const void* p) {
     report(proxy, "points into the pools, but is not the start of a block", p);
     return false;
   }
-  if (*hummock_proxy_mark_at(proxy, p) == HUMMOCK_PROXY_MARK_NONE) {
+  if (*mark_at(proxy, p) == HUMMOCK_PROXY_MARK_NONE) {
     report(proxy, "is not live: freed before, or never handed out", p);
     return false;
   }
@@ -32,13 +33,13 @@ bool check_live(const Proxy* proxy, const Pool& pool, const void* p) {
 void release_pooled(Proxy* proxy, uint32_t bucket, void* p) {
   Pool& pool = proxy->pools[bucket];
   if (!check_live(proxy, pool, p)) return;
-  *hummock_proxy_mark_at(proxy, p) = HUMMOCK_PROXY_MARK_NONE;
+  *mark_at(proxy, p) = HUMMOCK_PROXY_MARK_NONE;
   if (proxy->counting) __atomic_fetch_add(&pool.counts.frees, 1, __ATOMIC_RELAXED);
   Cache* cache = find_cache(proxy);
   if (cache != nullptr) {
     Bin& bin = cache->bins[bucket];
     if (bin.top != bin.limit || make_room(cache, bucket)) {
-      *bin.top++ = p;
+      put(proxy, bin, p);
       return;
     }
   }
