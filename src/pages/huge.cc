@@ -1,8 +1,10 @@
-// Blocks above 16 MiB (or aligned to more): a mapping each, whose 512 headers stand just before the
+// Blocks above 32 MiB (or aligned to as much): a mapping each, whose 512 headers stand just before the
 // block. Only the first header is used; the others read zero, so an inner address finds kind free.
 //
 // The mapping of a block that was freed is kept for a while, within the budget of dirty memory, and serves
 // the next block of about its size. Then its header has kind free, and its time instead of a live_sum.
+#include <string.h>
+
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -248,6 +250,23 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
   account(0, static_cast<ptrdiff_t>(bytes) - static_cast<ptrdiff_t>(header->bytes));
   header->bytes = bytes;
   return header;
+}
+
+SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
+  const size_t before = span->bytes;
+  os::Event event;
+  char* fresh = map_huge(before, kRegionSize);
+  if (fresh == nullptr) return nullptr;
+  SlabHeader* moved = headers_of(fresh);
+  moved->start = fresh;
+  moved->bytes = before;
+  moved->kind = Kind::huge;
+  const bool lifted = may_lift(span) && os::lift_pages(span->start, before, fresh);
+  if (!lifted) memcpy(fresh, span->start, before);
+  event.log("Move", fresh, before, 0, lifted ? "a large block" : "a large block, copied");
+  link(moved);
+  lifted ? give_lifted(span) : release_span(span);
+  return resize_huge(moved, size);
 }
 
 void huge_totals(Totals* out) {

@@ -9,7 +9,7 @@ namespace hummock::pages {
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
 inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
-inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
+inline constexpr unsigned kMaxSpanSlots = kSlotsPerRegion - 1;  // above it a block gets its own mapping
 
 struct Span {
   SlabHeader* header;  // null: no memory
@@ -35,6 +35,9 @@ void release_huge(SlabHeader* header);
 // The header of the block with its new size, moved if need be; null when the system refused, and the
 // block is as it was.
 SlabHeader* resize_huge(SlabHeader* header, size_t size);
+// The block of a span, which is gone then, in a mapping of its own with room for more; null as above. Its
+// memory is moved, not copied, where the system can.
+SlabHeader* move_to_huge(SlabHeader* span, size_t size);
 
 // ---- Giving memory back -------------------------------------------------------------------------
 

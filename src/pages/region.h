@@ -112,6 +112,10 @@ bool grow(unsigned slots);
 
 // Back to the page heap, past the cache.
 void give_span(SlabHeader* header);
+// The same of one whose memory was taken from behind it.
+void give_lifted(SlabHeader* header);
+// May the memory of its slots stand elsewhere? Not if it was set aside for their place.
+bool may_lift(SlabHeader* header);
 
 // The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
 void note_huge_bytes(size_t bytes, int32_t dirty);

@@ -1,0 +1,25 @@
+// Where a span of more than 2 MiB goes.
+#ifndef HUMMOCK_PAGES_ROOM_H
+#define HUMMOCK_PAGES_ROOM_H
+
+#include "pages/region.h"
+
+namespace hummock::pages {
+
+// A place for a span, at one end of a run of adjacent free slots of a region, across huge pages.
+struct Room {
+  Region* region;  // null: there is none
+  unsigned first;
+  unsigned run;   // slots of the run
+  unsigned warm;  // slots of the place that have memory
+
+  bool is_better(const Room& other) const { return warm != other.warm ? warm > other.warm : run < other.run; }
+};
+
+// Of the first regions that have any, the room with most memory, then that in the shortest run. page_lock is
+// held. At most a few hundred steps, and one a region that has no run of the length.
+Room find_room(unsigned slots);
+
+}  // namespace hummock::pages
+
+#endif  // HUMMOCK_PAGES_ROOM_H
