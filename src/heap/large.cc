@@ -8,7 +8,7 @@ namespace hummock::heap {
 namespace {
 
 constexpr size_t kMaxSpanBytes = pages::kMaxSpanSlots * kSlotSize;
-constexpr size_t kWorthAMapping = size_t{16} << 20;  // where a block that grows finds no room behind it
+constexpr size_t kWorthAMapping = size_t{4} << 20;  // where a block that grows finds no room behind it
 
 unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));

@@ -47,6 +47,8 @@ void add_dirty(int32_t slots) {
 }
 
 void note_peak() {
+  const size_t used = used_slots + huge_bytes / kSlotSize;
+  if (used > high_used) set_relaxed(high_used, used);
   const size_t now = (used_slots + dirty_slots + kept_slots) * kSlotSize + huge_bytes;
   if (now > peak_bytes) peak_bytes = now;
 }

@@ -88,6 +88,7 @@ extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
+extern size_t high_used;      // the most slots in use lately, huge blocks' too; see purge.cc
 extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
 extern size_t huge_bytes;     // of huge blocks; atomic, relaxed: written under the lock
 extern size_t kept_slots;     // free slots with memory behind them that are not purgeable

@@ -5,6 +5,12 @@ namespace {
 
 constexpr unsigned kLookAt = 16;  // regions, from the first that has room
 
+// What is left of a run is less useful than the run; a slot without memory will be touched afresh.
+constexpr unsigned kCleanCost = 4;
+unsigned cost(const Room& room, unsigned slots) {
+  return room.run - slots + (slots - room.warm) * kCleanCost;
+}
+
 // Slots of [first, first + slots) that are free and have memory. `before[n]`: those in huge pages below n.
 unsigned count_warm(const Region* region, const uint16_t* before, unsigned first, unsigned slots) {
   const auto below = [&](unsigned slot) -> unsigned {
@@ -29,7 +35,7 @@ void look_in(Region* region, unsigned slots, Room* best) {
     const Room high = {region, last, length, count_warm(region, before, last, slots)};
     const bool at_end = high.warm > low.warm || (high.warm == low.warm && first % kSlotsPerHugePage == 0);
     const Room& room = at_end ? high : low;
-    if (best->region == nullptr || room.is_better(*best)) *best = room;
+    if (best->region == nullptr || cost(room, slots) < cost(*best, slots)) *best = room;
   };
   for (unsigned n = 0; n < region->huge_pages; ++n) {
     const HugePage& page = region->page[n];
@@ -51,7 +57,7 @@ void look_in(Region* region, unsigned slots, Room* best) {
 
 }  // namespace
 
-// Memory that is touched afresh costs far more than the look.
+// Where there is no memory to be found, the first region that has room is as good as any.
 Room find_room(unsigned slots) {
   Room best = {};
   unsigned looked = 0;
@@ -59,7 +65,7 @@ Room find_room(unsigned slots) {
     if (region->longest < slots) continue;
     look_in(region, slots, &best);
     if (best.region == nullptr) continue;
-    if (best.warm == slots || best.warm >= dirty_slots) break;
+    if (relaxed(dirty_slots) == 0) break;
     ++looked;
   }
   return best;

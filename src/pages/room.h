@@ -12,12 +12,10 @@ struct Room {
   unsigned first;
   unsigned run;   // slots of the run
   unsigned warm;  // slots of the place that have memory
-
-  bool is_better(const Room& other) const { return warm != other.warm ? warm > other.warm : run < other.run; }
 };
 
-// Of the first regions that have any, the room with most memory, then that in the shortest run. page_lock is
-// held. At most a few hundred steps, and one a region that has no run of the length.
+// The best room of the first regions that have any. page_lock is held. At most a few hundred steps, and one a
+// region that has no run of the length.
 Room find_room(unsigned slots);
 
 }  // namespace hummock::pages
