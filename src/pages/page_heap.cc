@@ -301,7 +301,9 @@ void release_span(SlabHeader* header) {
 
 void give_span(SlabHeader* header) {
   os::LockGuard guard(page_lock);
-  for_parts(region_of(header), slot_of(header), header->slots, give);
+  Region* region = region_of(header);
+  if (header->slots > kSlotsPerHugePage) last_given = region;
+  for_parts(region, slot_of(header), header->slots, give);
 }
 
 void give_lifted(SlabHeader* header) {

@@ -1,4 +1,4 @@
-// Spans: runs of 64 KiB slots of regions, and mappings of their own above 16 MiB.
+// Spans: runs of 64 KiB slots of regions of 32 MiB, and mappings of their own for larger blocks.
 #ifndef HUMMOCK_PAGES_PAGES_H
 #define HUMMOCK_PAGES_PAGES_H
 
@@ -16,8 +16,9 @@ struct Span {
   bool zeroed;         // all of it reads zero
 };
 
-// `slots` 1…256 adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256). The
-// header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
+// `slots` 1…kMaxSpanSlots adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256;
+// where it is not 1, no more slots than stand behind the first such place, or behind the first huge page).
+// The header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
 // address space must grow. Thread-safe.
 Span allocate_span(unsigned slots, unsigned align_slots = 1);
 

@@ -1,14 +1,22 @@
 #include "pages/room.h"
 
 namespace hummock::pages {
+
+Region* last_given;
+
 namespace {
 
-constexpr unsigned kLookAt = 16;  // regions, from the first that has room
+constexpr unsigned kLookAt = 8;  // regions, from the first that has room
 
 // What is left of a run is less useful than the run; a slot without memory will be touched afresh.
 constexpr unsigned kCleanCost = 4;
+constexpr unsigned kGoodShare = 8;  // what costs so little is taken at once
 unsigned cost(const Room& room, unsigned slots) {
   return room.run - slots + (slots - room.warm) * kCleanCost;
+}
+
+unsigned count_bits(uint32_t bits) {
+  return base::count_in(bits, ~uint32_t{0}, kSlotsPerHugePage);  // most often all or none
 }
 
 // Slots of [first, first + slots) that are free and have memory. `before[n]`: those in huge pages below n.
@@ -16,8 +24,7 @@ unsigned count_warm(const Region* region, const uint16_t* before, unsigned first
   const auto below = [&](unsigned slot) -> unsigned {
     const unsigned n = slot / kSlotsPerHugePage;
     const uint32_t low = base::low_mask(slot % kSlotsPerHugePage);
-    return before[n] +
-           (low == 0 ? 0 : static_cast<unsigned>(__builtin_popcount(region->page[n].warm() & low)));
+    return low == 0 ? before[n] : before[n] + count_bits(region->page[n].warm() & low);
   };
   return below(first + slots) - below(first);
 }
@@ -40,7 +47,7 @@ void look_in(Region* region, unsigned slots, Room* best) {
   for (unsigned n = 0; n < region->huge_pages; ++n) {
     const HugePage& page = region->page[n];
     before[n] = static_cast<uint16_t>(warm);
-    warm += static_cast<unsigned>(__builtin_popcount(page.warm()));
+    warm += count_bits(page.warm());
     before[n + 1] = static_cast<uint16_t>(warm);
     if (page.used == 0) {
       length += kSlotsPerHugePage;
@@ -60,13 +67,15 @@ void look_in(Region* region, unsigned slots, Room* best) {
 // Where there is no memory to be found, the first region that has room is as good as any.
 Room find_room(unsigned slots) {
   Room best = {};
+  Region* last = last_given;
+  if (last != nullptr && last->longest >= slots) look_in(last, slots, &best);
   unsigned looked = 0;
   for (Region* region = regions; region != nullptr && looked < kLookAt; region = region->next) {
-    if (region->longest < slots) continue;
+    if (best.region != nullptr && (relaxed(dirty_slots) == 0 || cost(best, slots) <= slots / kGoodShare))
+      break;
+    if (region == last || region->longest < slots) continue;
     look_in(region, slots, &best);
-    if (best.region == nullptr) continue;
-    if (relaxed(dirty_slots) == 0) break;
-    ++looked;
+    if (best.region != nullptr) ++looked;
   }
   return best;
 }

@@ -14,6 +14,9 @@ struct Room {
   unsigned warm;  // slots of the place that have memory
 };
 
+// Where such a span went back last: it is looked at first. Guarded by page_lock.
+extern Region* last_given;
+
 // The best room of the first regions that have any. page_lock is held. At most a few hundred steps, and one a
 // region that has no run of the length.
 Room find_room(unsigned slots);
