@@ -77,8 +77,9 @@ SlabHeader* new_block(char* start, size_t bytes) {
   return header;
 }
 
-// Whole pages; 0: too many.
+// Whole pages, one at least; 0: too many.
 size_t whole_pages(size_t size) {
+  if (size == 0) size = 1;
   size_t bytes;
   if (__builtin_add_overflow(size, os::page_size() - 1, &bytes)) return 0;
   return base::align_down(bytes, os::page_size());
