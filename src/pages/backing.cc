@@ -136,23 +136,6 @@ const char* ask_transparent(char* base, size_t size) {
   return why;
 }
 
-// The system may have to make room for a huge page first, or to get it from its own host: 95 µs, or several
-// milliseconds. Small pages take 330 µs for as much, and rarely such a way. The headers are touched in any
-// case.
-constexpr uint64_t kSlowTouch = 2000000;  // ns
-
-const char* ask_if_quick(char* base, size_t size) {
-  const char* why = ask_transparent(base, size);
-  if (why != nullptr || values.huge_pages != HugePages::automatic) return why;
-  const uint64_t before = os::now_ns();
-  *static_cast<volatile char*>(base) = 0;
-  if (os::now_ns() - before < kSlowTouch) return nullptr;
-  os::advise_huge(base, size, false);
-  os::purge(base, size);
-  add(advised_bytes, -size);
-  return "the first one took more than 2 ms";
-}
-
 NewRegion map_ordinary(size_t size, bool first) {
   const HugePages mode = values.huge_pages;
   os::Event event;
@@ -170,7 +153,7 @@ NewRegion map_ordinary(size_t size, bool first) {
     event.log("Alloc SP", base, size, change, "a region");
     return {base, Backing::small};
   }
-  if (const char* why = ask_if_quick(base, size)) {
+  if (const char* why = ask_transparent(base, size)) {
     back_offs.transparent.refused(now);
     event.log("Alloc THP failed -> SP", base, size, change, why);
     return {base, Backing::small};

@@ -69,6 +69,7 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
       return nullptr;
     }
     note_resized(header, before, bytes);
+    note_clean(static_cast<uint32_t>(slots_in(bytes - before)));
     header->bytes = bytes;
   } else {
     *tail = tail_worth(before - bytes);

@@ -120,8 +120,8 @@ bool may_lift(SlabHeader* header);
 
 // The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
 void note_huge_bytes(size_t bytes, int32_t dirty);
-// Mappings of freed huge blocks, and tails, go: those kept since `before` or earlier, and the oldest as long as more
-// than `most_dirty` slots are dirty. How many bytes went.
+// Mappings of freed huge blocks, and tails, go: those kept since `before` or earlier, and the oldest as long
+// as more than `most_dirty` slots are dirty. How many bytes went.
 size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now);
 void unmap_kept();
 // All of them go, where address space is short; false: there were none.
