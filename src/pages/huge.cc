@@ -104,10 +104,10 @@ bool grow_into_tail(SlabHeader* header, size_t bytes) {
 
 // The block is nowhere else then, longer or shorter; null: refused, and it is as it was.
 SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
-  os::Event event;
   char* start = header->start;
   char* fresh = map_huge(bytes, kRegionSize);
   if (fresh == nullptr) return nullptr;
+  os::Event event;
   if (headers_of(fresh)->advised) forget_block(bytes);  // what moves keeps its own advice
   if (!os::move_pages(start, header->bytes, bytes, fresh)) {
     remove_region(fresh);
@@ -202,20 +202,21 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   const size_t before = span->bytes;
   if (bytes == 0) return nullptr;
   if (bytes < kSmallMapping && relaxed(total_blocks) >= kMostMappings) return nullptr;
-  os::Event event;
   size_t tail = 0;
-  bool lifted = false;
+  bool lift = false, lifted = false;
   SlabHeader* moved = reuse_whole(bytes, &tail);  // memory that waits is worth a copy
   if (moved == nullptr) {
-    const bool lift = !os::kMustCommit && may_lift(span);
+    lift = !os::kMustCommit && may_lift(span);
     char* fresh = map_huge(lift ? before : bytes, kRegionSize);
     if (fresh == nullptr) return nullptr;
     moved = new_block(fresh, lift ? before : bytes);
     if (!lift) note_fresh(bytes);
-    lifted = lift && os::lift_pages(span->start, before, fresh);
   }
-  moved->kind = Kind::huge;
+  os::Event event;
+  if (lift) lifted = os::lift_pages(span->start, before, moved->start);
   if (!lifted) memcpy(moved->start, span->start, before);
+  moved->kind = Kind::huge;
+  event.log("Move", moved->start, moved->bytes, 0, lifted ? "a large block" : "a large block, copied");
   link(moved, tail);
   SlabHeader* grown = moved->bytes >= bytes ? moved : resize_huge(moved, size);
   if (grown == nullptr) {  // as it was: the span's slots are still mapped
@@ -223,7 +224,6 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
     release_huge(moved);
     return nullptr;
   }
-  event.log("Move", grown->start, grown->bytes, 0, lifted ? "a large block" : "a large block, copied");
   lifted ? give_lifted(span) : release_span(span);
   return grown;
 }
