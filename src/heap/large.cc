@@ -9,18 +9,27 @@ namespace hummock::heap {
 namespace {
 
 constexpr size_t kMaxSpanBytes = pages::kMaxSpanSlots * kSlotSize;
+constexpr size_t kWorthAMapping = size_t{4} << 20;  // where a block that grows finds no room behind it
 
 unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
 }
 
+// A huge page has the region's headers, and no aligned block of more than 2 MiB.
+bool fits_in_region(size_t size, size_t align) {
+  if (align <= kSlotSize) return size <= kMaxSpanBytes;
+  const size_t first = align < pages::kHugePageSize ? pages::kHugePageSize : align;
+  return first < kRegionSize && size <= kRegionSize - first;
+}
+
 SlabHeader* take(size_t size, size_t align, bool* zeroed) {
-  if (size > kMaxSpanBytes || align > kMaxSpanBytes) {
-    return pages::allocate_huge(size, align, zeroed);
-  }
+  if (!fits_in_region(size, align)) return pages::allocate_huge(size, align, zeroed);
   const unsigned align_slots = align <= kSlotSize ? 1 : static_cast<unsigned>(align / kSlotSize);
   const pages::Span span = pages::allocate_span(slots_of(size), align_slots);
-  if (span.header == nullptr) return nullptr;
+  if (span.header == nullptr) {
+    // Where address space is short, a mapping takes no more than the block.
+    return size < kWorthAMapping ? nullptr : pages::allocate_huge(good_size(size), align, zeroed);
+  }
   *zeroed = span.zeroed;
   span.header->kind = Kind::large;
   return span.header;
@@ -66,16 +75,21 @@ void clear_large(SlabHeader* header) {
 void* resize_large(SlabHeader* header, size_t size) {
   if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
   if (header->kind == Kind::huge) {
-    if (size <= kMaxSpanBytes) return nullptr;
+    if (size < kWorthAMapping) return nullptr;
     SlabHeader* now = pages::resize_huge(header, size);
     return now == nullptr ? nullptr : now->start;
   }
-  if (size <= slab::kMaxSmall || size > kMaxSpanBytes) return nullptr;
+  if (size <= slab::kMaxSmall) return nullptr;
+  if (size > kMaxSpanBytes) {
+    SlabHeader* moved = pages::move_to_huge(header, size);
+    return moved == nullptr ? nullptr : moved->start;
+  }
   const unsigned slots = slots_of(size);
   if (slots < header->slots) {
     pages::shrink_span(header, slots);
   } else if (slots > header->slots && !pages::grow_span(header, slots)) {
-    return nullptr;
+    SlabHeader* moved = size < kWorthAMapping ? nullptr : pages::move_to_huge(header, size);
+    return moved == nullptr ? nullptr : moved->start;
   }
   return header->start;
 }

@@ -140,6 +140,12 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target) {
   return calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
+bool lift_pages(void* address, size_t size, void* target) {
+  KeepErrno keep;
+  return calls.remap(address, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target) !=
+         MAP_FAILED;
+}
+
 uint64_t now_ms() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -67,6 +67,10 @@ bool resize_in_place(void* address, size_t old_size, size_t new_size);
 // Moves the pages of a mapping to `target`, over what is mapped there. False when refused.
 bool move_pages(void* address, size_t size, size_t new_size, void* target);
 
+// The same, but the address space they leave stays mapped, without memory. False, too, where a kernel cannot
+// (Linux before 5.7).
+bool lift_pages(void* address, size_t size, void* target);
+
 // Milliseconds of a monotonic clock of a few milliseconds' resolution. No system call (vDSO).
 uint64_t now_ms();
 

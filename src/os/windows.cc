@@ -184,6 +184,10 @@ bool move_pages(void*, size_t, size_t, void*) {
   return false;
 }
 
+bool lift_pages(void*, size_t, void*) {
+  return false;
+}
+
 uint64_t now_ms() {
   return GetTickCount64();
 }

@@ -1,10 +1,11 @@
-// The page heap: spans of up to 16 MiB from regions, huge-page aware: a span comes from the huge page
+// The page heap: spans of up to 32 MiB from regions, huge-page aware: a span comes from the huge page
 // with the shortest free run that is long enough, so whole huge pages stay free and can go back.
 #include "os/os.h"
 #include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/room.h"
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
@@ -46,6 +47,8 @@ void add_dirty(int32_t slots) {
 }
 
 void note_peak() {
+  const size_t used = used_slots + huge_bytes / kSlotSize;
+  if (used > high_used) set_relaxed(high_used, used);
   const size_t now = (used_slots + dirty_slots + kept_slots) * kSlotSize + huge_bytes;
   if (now > peak_bytes) peak_bytes = now;
 }
@@ -188,63 +191,30 @@ Span take_row(unsigned slots, unsigned align) {
   return {nullptr, false};
 }
 
-// Adjacent free slots of a region, across huge pages.
-struct Run {
-  Region* region;
-  unsigned first;
-  unsigned slots;
-};
-
-// The shortest run of the region that is long enough and shorter than *best.
-void find_run(Region* region, unsigned slots, Run* best) {
-  unsigned first = 0, length = 0, longest = 0;
-  const auto end_run = [&] {
-    if (length > longest) longest = length;
-    if (length >= slots && length < best->slots) *best = {region, first, length};
-  };
-  for (unsigned n = 0; n < region->huge_pages; ++n) {
-    const uint32_t used = region->page[n].used;
-    if (used == 0) {
-      length += kSlotsPerHugePage;
-      continue;
-    }
-    length += static_cast<unsigned>(__builtin_ctz(used));
-    end_run();
-    length = static_cast<unsigned>(__builtin_clz(used));
-    first = (n + 1) * kSlotsPerHugePage - length;
-  }
-  end_run();
-  region->longest = longest;
-}
-
-// Above 2 MiB, unaligned: the shortest run of the first region that has one. At that end of it where a huge
-// page is broken already.
-Span take_run(unsigned slots) {
-  Run best = {nullptr, 0, kSlotsPerRegion + 1};
-  for (Region* region = regions; region != nullptr && best.region == nullptr; region = region->next) {
-    if (region->longest >= slots) find_run(region, slots, &best);
-  }
-  if (best.region == nullptr) return {nullptr, false};
-  const bool at_end = best.first % kSlotsPerHugePage == 0;
-  return make_span(best.region, at_end ? best.first + best.slots - slots : best.first, slots);
-}
-
 Span take_span(unsigned slots, unsigned align) {
   if (slots <= kSlotsPerHugePage && align <= kSlotsPerHugePage) return take_in_page(slots, align);
-  return align == 1 ? take_run(slots) : take_row(slots, align);
+  if (align > 1) return take_row(slots, align);
+  const Room room = find_room(slots);
+  return room.region == nullptr ? Span{nullptr, false} : make_span(room.region, room.first, slots);
+}
+
+// Slots that have no memory.
+void give_clean(HugePage* page, uint32_t mask, unsigned slots) {
+  give(page, mask, slots);
+  unlist(page);
+  discount(page);
+  page->dirty &= ~mask;
+  page->unread &= page->dirty;
+  page->collapsed = false;
+  count(page);
+  refile(page);
 }
 
 // Slots that no memory could be had for: free, and clean, as whatever they had is given back.
 void give_bare(Region* region, unsigned first, unsigned slots) {
   os::purge(region->base + first * kSlotSize, slots * kSlotSize);
   os::LockGuard guard(page_lock);
-  for_parts(region, first, slots, [](HugePage* page, uint32_t mask, unsigned count) {
-    give(page, mask, count);
-    unlist(page);
-    page->dirty &= ~mask;
-    add_dirty(-static_cast<int32_t>(count));
-    refile(page);
-  });
+  for_parts(region, first, slots, give_clean);
 }
 
 // Where memory must be asked for: sees that the slots have some, or gives them back. No lock is held.
@@ -325,7 +295,25 @@ void release_span(SlabHeader* header) {
 
 void give_span(SlabHeader* header) {
   os::LockGuard guard(page_lock);
-  for_parts(region_of(header), slot_of(header), header->slots, give);
+  Region* region = region_of(header);
+  if (header->slots > kSlotsPerHugePage) last_given = region;
+  for_parts(region, slot_of(header), header->slots, give);
+}
+
+void give_lifted(SlabHeader* header) {
+  __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
+  header->kind = Kind::free;
+  os::LockGuard guard(page_lock);
+  for_parts(region_of(header), slot_of(header), header->slots, give_clean);
+}
+
+bool may_lift(SlabHeader* header) {
+  os::LockGuard guard(page_lock);
+  bool may = true;
+  for_parts(region_of(header), slot_of(header), header->slots, [&](const HugePage* page, uint32_t, unsigned) {
+    may = may && page->backing != Backing::pinned && page->backing != Backing::kept;
+  });
+  return may;
 }
 
 void shrink_span(SlabHeader* header, unsigned slots) {

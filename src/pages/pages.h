@@ -1,4 +1,4 @@
-// Spans: runs of 64 KiB slots of regions, and mappings of their own above 16 MiB.
+// Spans: runs of 64 KiB slots of regions of 32 MiB, and mappings of their own for larger blocks.
 #ifndef HUMMOCK_PAGES_PAGES_H
 #define HUMMOCK_PAGES_PAGES_H
 
@@ -9,15 +9,16 @@ namespace hummock::pages {
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
 inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
-inline constexpr unsigned kMaxSpanSlots = 256;  // 16 MiB; above it a block gets its own mapping
+inline constexpr unsigned kMaxSpanSlots = kSlotsPerRegion - 1;  // above it a block gets its own mapping
 
 struct Span {
   SlabHeader* header;  // null: no memory
   bool zeroed;         // all of it reads zero
 };
 
-// `slots` 1…256 adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256). The
-// header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
+// `slots` 1…kMaxSpanSlots adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256;
+// where it is not 1, no more slots than stand behind the first such place, or behind the first huge page).
+// The header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
 // address space must grow. Thread-safe.
 Span allocate_span(unsigned slots, unsigned align_slots = 1);
 
@@ -35,6 +36,9 @@ void release_huge(SlabHeader* header);
 // The header of the block with its new size, moved if need be; null when the system refused, and the
 // block is as it was.
 SlabHeader* resize_huge(SlabHeader* header, size_t size);
+// The block of a span, which is gone then, in a mapping of its own with room for more; null as above. Its
+// memory is moved, not copied, where the system can.
+SlabHeader* move_to_huge(SlabHeader* span, size_t size);
 
 // ---- Giving memory back -------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@
 namespace hummock::pages {
 
 size_t purged_slots;
+size_t high_used;
 uint32_t clean_taken;
 
 namespace {
@@ -26,16 +27,13 @@ uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is har
 uint64_t last_flush;  // of the span cache; likewise
 // A program that frees and allocates in turns would have the same memory given back and touched afresh
 // each time: what was given back for being over the budget and was needed again raises the budget.
-// Slots; halved as time passes. Written under page_lock, read without: a hint.
+// Slots; halved as time passes, as high_used is. Written under page_lock, read without: a hint.
 uint32_t excess_purged;
-// The most slots in use lately; likewise. Atomic, relaxed: two threads may lose one's figure.
-size_t high_used;
 uint64_t regret_halved;  // ms; guarded by page_lock
 
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
 
-size_t regret(size_t used) {
-  if (used > relaxed(high_used)) set_relaxed(high_used, used);
+size_t regret() {
   const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
   const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
   const size_t both = purged < taken ? purged : taken;
@@ -53,7 +51,8 @@ void halve_regret(uint64_t now, uint64_t period) {
   regret_halved = now;
   set_relaxed(excess_purged, excess_purged / 2);
   set_relaxed(clean_taken, clean_taken / 2);
-  set_relaxed(high_used, relaxed(high_used) / 2);
+  const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
+  set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
 }
 
 size_t budget_slots() {
@@ -61,7 +60,7 @@ size_t budget_slots() {
   if (limit != 0) return limit / kSlotSize;
   const size_t used = relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  return (used / 2 > least ? used / 2 : least) + regret(used);
+  return (used / 2 > least ? used / 2 : least) + regret();
 }
 
 // Purges the runs of `mask`, a bit for `unit` bytes each; the bits of what the system refused.

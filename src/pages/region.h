@@ -94,6 +94,7 @@ extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
+extern size_t high_used;      // the most slots in use lately, huge blocks' too; see purge.cc
 extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
 extern size_t huge_bytes;     // of huge blocks; atomic, relaxed: written under the lock
 extern size_t kept_slots;     // free slots with memory behind them that are not purgeable
@@ -118,11 +119,15 @@ bool grow(unsigned slots);
 
 // Back to the page heap, past the cache.
 void give_span(SlabHeader* header);
+// The same of one whose memory was taken from behind it.
+void give_lifted(SlabHeader* header);
+// May the memory of its slots stand elsewhere? Not if it was set aside for their place.
+bool may_lift(SlabHeader* header);
 
 // The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
 void note_huge_bytes(size_t bytes, int32_t dirty);
-// Mappings of freed huge blocks go: those kept since `before` or earlier, and the oldest as long as more
-// than `most_dirty` slots are dirty. How many bytes went.
+// Mappings of freed huge blocks, and tails, go: those kept since `before` or earlier, and the oldest as long
+// as more than `most_dirty` slots are dirty. How many bytes went.
 size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now);
 void unmap_kept();
 // All of them go, where address space is short; false: there were none.

@@ -64,7 +64,8 @@ struct SlabHeader {
   char* start;      // first byte of the first block
   heap::Bin* bin;   // where the owner's frees go, and whose stamp the free blocks bear; in each slot
   // ---- The line of everybody else.
-  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags
+  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags. In the
+                                // header of a region's first slot its record; huge: see pages/kept.h
   SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
   heap::Heap* home;       // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
   size_t bytes;           // of the span; large, huge: room of the block

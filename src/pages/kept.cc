@@ -1,0 +1,201 @@
+// Mappings of blocks that were freed, and the memory behind those that got shorter.
+#include "pages/kept.h"
+
+#include "os/os.h"
+#include "os/region_log.h"
+#include "pages/backing.h"
+
+namespace hummock::pages {
+
+size_t resting_bytes;
+
+namespace {
+
+constexpr size_t kMostKept = 16;  // a search looks at them all
+constexpr unsigned kMostTails = 16;
+
+// All guarded by mappings_lock.
+HugeList kept;  // newest first
+size_t kept_blocks;
+SlabHeader* tails[kMostTails];
+unsigned tail_count;
+
+int32_t slots_in(size_t bytes) {
+  return static_cast<int32_t>(bytes / kSlotSize);
+}
+
+void rest(size_t bytes) {
+  resting_bytes += bytes;
+  note_huge_bytes(relaxed(huge_bytes), slots_in(bytes));
+}
+
+void unrest(size_t bytes) {
+  resting_bytes -= bytes;
+  note_huge_bytes(relaxed(huge_bytes), -slots_in(bytes));
+}
+
+void unkeep(SlabHeader* header) {
+  kept.remove(header);
+  --kept_blocks;
+  unrest(header->bytes);
+}
+
+// The shortest kept one that is long enough, else the longest, if it has two thirds of the length.
+SlabHeader* take_fitting(size_t bytes, bool whole) {
+  os::LockGuard guard(mappings_lock);
+  SlabHeader* best = nullptr;
+  for (SlabHeader* header = kept.front(); header != nullptr; header = header->huge_next) {
+    const bool fits = header->bytes >= bytes;
+    if (best == nullptr) {
+      if (fits || !whole) best = header;
+    } else if (best->bytes >= bytes ? fits && header->bytes < best->bytes : header->bytes > best->bytes) {
+      best = header;
+    }
+  }
+  if (best == nullptr || best->bytes < bytes - bytes / 3) return nullptr;
+  unkeep(best);
+  return best;
+}
+
+// What is longer than the block becomes its tail, if there is a place for one more.
+SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
+  if (header == nullptr) return nullptr;
+  os::Event event;
+  const size_t before = header->bytes;
+  *tail = 0;
+  if (before < bytes) {
+    if (!os::resize_in_place(header->start, before, bytes)) {
+      unmap_block(header);
+      return nullptr;
+    }
+    note_resized(header, before, bytes);
+    note_clean(static_cast<uint32_t>(slots_in(bytes - before)));
+    header->bytes = bytes;
+  } else {
+    *tail = tail_worth(before - bytes);
+    header->bytes = before - *tail;
+  }
+  header->live_sum = 0;
+  const size_t more = bytes > before ? bytes - before : 0;
+  event.log("Reuse", header->start, header->bytes, static_cast<ptrdiff_t>(more), "a large block");
+  return header;
+}
+
+// Those not yet stamped get the time.
+void stamp(uint64_t now) {
+  for (SlabHeader* h = kept.front(); h != nullptr && h->live_sum == kNow; h = h->huge_next) h->live_sum = now;
+  for (unsigned i = 0; i < tail_count; ++i) {
+    if (tails[i]->live_sum == kNow) tails[i]->live_sum = now;
+  }
+}
+
+// What waits longest: a mapping, or one with a tail. Null: nothing.
+SlabHeader* oldest_resting() {
+  SlabHeader* oldest = kept.back();
+  for (unsigned i = 0; i < tail_count; ++i) {
+    if (oldest == nullptr || tails[i]->live_sum < oldest->live_sum) oldest = tails[i];
+  }
+  return oldest;
+}
+
+}  // namespace
+
+bool set_tail(SlabHeader* header, size_t bytes) {
+  if (tail_count == kMostTails) return false;
+  tail_of(header) = bytes;
+  header->live_sum = kNow;
+  tails[tail_count++] = header;
+  rest(bytes);
+  return true;
+}
+
+size_t take_tail(SlabHeader* header) {
+  const auto bytes = static_cast<size_t>(tail_of(header));
+  if (bytes == 0) return 0;
+  unsigned i = 0;
+  while (tails[i] != header) ++i;
+  tails[i] = tails[--tail_count];
+  tail_of(header) = 0;
+  unrest(bytes);
+  return bytes;
+}
+
+SlabHeader* keep(SlabHeader* header) {
+  header->live_sum = kNow;
+  kept.push_front(header);
+  ++kept_blocks;
+  rest(header->bytes);
+  if (kept_blocks <= kMostKept) return nullptr;
+  SlabHeader* oldest = kept.back();
+  unkeep(oldest);
+  return oldest;
+}
+
+SlabHeader* reuse(size_t bytes, size_t* tail) {
+  return fit(take_fitting(bytes, false), bytes, tail);
+}
+
+SlabHeader* reuse_whole(size_t bytes, size_t* tail) {
+  return fit(take_fitting(bytes, true), bytes, tail);
+}
+
+void unmap_or_purge(void* address, size_t size) {
+  os::Event event;
+  if (os::unmap(address, size)) {
+    event.log("Free", address, size, -static_cast<ptrdiff_t>(size));
+  } else {
+    os::purge(address, size);
+    event.log("Free failed -> purge", address, size, 0);
+  }
+}
+
+void cut_tail(char* tail, size_t bytes, bool advised) {
+  if (advised) forget_block(bytes);
+  unmap_or_purge(tail, bytes);
+}
+
+void note_resized(const SlabHeader* header, size_t before, size_t bytes) {
+  if (header->advised) forget_block(before - bytes);  // modulo 2^64: may add
+}
+
+void unmap_block(SlabHeader* header) {
+  char* start = header->start;
+  const size_t bytes = header->bytes;
+  if (header->advised) forget_block(bytes);
+  remove_region(start);
+  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+}
+
+size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now) {
+  size_t dropped = 0;
+  for (;;) {
+    SlabHeader* oldest;
+    char* tail;
+    size_t bytes;
+    bool advised;  // read here: a block with a tail may be freed meanwhile, and its mapping go
+    {
+      os::LockGuard guard(mappings_lock);
+      stamp(now);
+      oldest = oldest_resting();
+      if (oldest == nullptr) return dropped;
+      const bool due = oldest->live_sum <= before;
+      if (!due && relaxed(dirty_slots) <= most_dirty) return dropped;
+      advised = oldest->advised;
+      tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
+      bytes = tail == nullptr ? oldest->bytes : take_tail(oldest);
+      if (tail == nullptr) unkeep(oldest);
+      if (!due) note_excess(static_cast<uint32_t>(slots_in(bytes)));
+    }
+    dropped += bytes;
+    tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);
+  }
+}
+
+void unmap_kept() {
+  while (SlabHeader* header = kept.front()) {
+    kept.remove(header);
+    unmap_block(header);
+  }
+}
+
+}  // namespace hummock::pages

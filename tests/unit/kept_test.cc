@@ -1,0 +1,186 @@
+// Very large blocks: mappings that are used again, what stands behind a shorter block, blocks that move.
+#include <doctest/doctest.h>
+#include <hummock/hummock.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "os/os.h"
+#include "support/figures.h"
+#include "support/support.h"
+
+namespace {
+
+constexpr size_t kKiB = 1024;
+constexpr size_t kMiB = size_t{1} << 20;
+const hummock::os::Calls real = hummock::os::calls;
+
+std::atomic<size_t> changes, lifts;  // of the address space; moves that leave it as it was
+std::atomic<bool> refuse_lifts, refuse_moves;
+
+void* map(void* hint, size_t size, int protection, int flags) {
+  ++changes;
+  return real.map(hint, size, protection, flags);
+}
+int unmap(void* address, size_t size) {
+  ++changes;
+  return real.unmap(address, size);
+}
+void* remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
+  ++changes;
+  const bool lift = (flags & MREMAP_DONTUNMAP) != 0;
+  if (lift ? refuse_lifts : refuse_moves) return errno = ENOMEM, MAP_FAILED;
+  lifts += lift;
+  return real.remap(address, old_size, new_size, flags, target);
+}
+
+// Counts the calls, and refuses some.
+class Watching {
+ public:
+  explicit Watching(bool no_lifts = false, bool no_moves = false) {
+    changes = lifts = 0;
+    refuse_lifts = no_lifts;
+    refuse_moves = no_moves;
+    hummock::os::calls = {map, unmap, real.advise, remap};
+  }
+  ~Watching() { hummock::os::calls = real; }
+};
+
+// As much as this is in use, so that what is freed may wait.
+class InUse {
+ public:
+  explicit InUse(size_t size) : block_(hummock_malloc(size)) { REQUIRE(block_ != nullptr); }
+  ~InUse() { hummock_free(block_); }
+
+ private:
+  void* block_;
+};
+
+// A word in each 64 KiB.
+void mark(char* block, uint64_t seed, size_t from, size_t to) {
+  for (size_t at = (from + 64 * kKiB - 1) / (64 * kKiB) * (64 * kKiB); at + 8 <= to; at += 64 * kKiB) {
+    const uint64_t word = support::pattern_word(seed, at);
+    memcpy(block + at, &word, 8);
+  }
+}
+bool marked(const char* block, uint64_t seed, size_t to) {
+  for (size_t at = 0; at + 8 <= to; at += 64 * kKiB) {
+    const uint64_t word = support::pattern_word(seed, at);
+    if (memcmp(block + at, &word, 8) != 0) return false;
+  }
+  return true;
+}
+
+char* resize(char* block, size_t size) {
+  char* moved = static_cast<char*>(hummock_realloc(block, size));
+  REQUIRE(moved != nullptr);
+  return moved;
+}
+
+}  // namespace
+
+TEST_CASE("a mapping serves a shorter block, which grows over the rest without a call") {
+  support::HangGuard guard(120);
+  const InUse in_use(512 * kMiB);
+  char* first = static_cast<char*>(hummock_malloc(120 * kMiB));
+  REQUIRE(first != nullptr);
+  mark(first, 1, 0, 120 * kMiB);
+  hummock_free(first);
+  {
+    Watching watching;
+    char* block = static_cast<char*>(hummock_malloc(40 * kMiB));
+    REQUIRE(block != nullptr);
+    CHECK(hummock_usable_size(block) < 40 * kMiB + 64 * kKiB);
+    mark(block, 2, 0, 40 * kMiB);
+    block = resize(block, 100 * kMiB);
+    CHECK(marked(block, 2, 40 * kMiB));
+    if (!support::checked()) {
+      CHECK(block == first);
+      CHECK(changes == 0);
+      CHECK(support::figures().dirty >= 20 * kMiB);
+    }
+    mark(block, 2, 40 * kMiB, 100 * kMiB);
+    hummock_trim(0);
+    CHECK(support::figures().dirty < 8 * kMiB);
+    block = resize(block, 118 * kMiB);
+    CHECK(marked(block, 2, 100 * kMiB));
+    hummock_free(block);
+  }
+}
+
+TEST_CASE("a block without room behind it moves, with its memory or as a copy") {
+  support::HangGuard guard(240);
+  for (int how = 0; how < 3; ++how) {
+    CAPTURE(how);
+    hummock_trim(0);
+    Watching watching(how > 0, how > 1);
+    std::vector<char*> blocks(30);
+    constexpr size_t kSize = 5 * kMiB + 100;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i] = static_cast<char*>(hummock_malloc(kSize));
+      REQUIRE(blocks[i] != nullptr);
+      mark(blocks[i], i, 0, kSize);
+    }
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i] = resize(blocks[i], 3 * kSize);
+      CHECK(marked(blocks[i], i, kSize));
+      mark(blocks[i], i, kSize, 3 * kSize);
+    }
+    if (how == 0 && !support::checked()) CHECK(lifts > 5);
+    // What they left reads zero where that is promised, and is nobody else's.
+    for (int i = 0; i < 20; ++i) {
+      char* fresh = static_cast<char*>(hummock_calloc(1, kSize));
+      REQUIRE(fresh != nullptr);
+      CHECK(support::all_zero(fresh, 0, kSize));
+      memset(fresh, 0xa5, kSize);
+      if (i % 2 == 0) hummock_free(fresh);
+      if (i % 2 != 0) blocks.push_back(fresh);
+    }
+    for (size_t i = 0; i < 30; ++i) CHECK(marked(blocks[i], i, 3 * kSize));
+    for (char* block : blocks) hummock_free(block);
+  }
+}
+
+TEST_CASE("threads resize very large blocks while memory is given back") {
+  support::HangGuard guard(240);
+  const InUse in_use(1024 * kMiB);
+  std::vector<std::thread> crew;
+  std::atomic<size_t> lost{0}, running{4};
+  for (size_t t = 0; t < 4; ++t) {
+    crew.emplace_back([&, t] {
+      support::Random random(support::run_seed() + t);
+      char* blocks[8] = {};
+      size_t sizes[8] = {};
+      for (size_t round = 0; round < support::scaled(1500, 200); ++round) {
+        const size_t i = random.below(8);
+        const uint64_t seed = t * 8 + i;
+        const size_t size = random.between(3 * kMiB, 90 * kMiB);
+        if (blocks[i] != nullptr && !marked(blocks[i], seed, sizes[i])) ++lost;
+        if (random.one_in(2)) {
+          hummock_free(blocks[i]);
+          blocks[i] = nullptr;
+          sizes[i] = 0;
+        }
+        char* now = static_cast<char*>(hummock_realloc(blocks[i], size));
+        if (now == nullptr || !marked(now, seed, std::min(sizes[i], size))) ++lost;
+        if (now == nullptr) continue;
+        blocks[i] = now;
+        mark(now, seed, 0, size);
+        sizes[i] = size;
+      }
+      for (char* block : blocks) hummock_free(block);
+      --running;
+    });
+  }
+  while (running != 0) {
+    hummock_trim(64 * kMiB);
+    std::this_thread::yield();
+    hummock_trim(0);
+  }
+  for (std::thread& thread : crew) thread.join();
+  CHECK(lost == 0);
+  hummock_trim(0);
+  CHECK(support::figures().dirty < 16 * kMiB);
+}
