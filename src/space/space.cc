@@ -32,6 +32,10 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
     drain(space, kDrainWhenShort);
     if (const uint64_t at = take_any(space, size, align)) return at;
   }
+  if (space->rest != nullptr && space->rest->bytes != 0) {
+    wake(space);
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
   if (size >= kMostSpace || align >= kMostSpace) return 0;
   if (control->pending != 0) {
     if (!grow(space, control->pending - control->bytes)) return 0;
@@ -206,6 +210,80 @@ void* malloc_cached(Space* space, size_t request) {
                                          : space->pool_malloc(space, request);
 }
 
+// The owner's calls where blocks may rest.
+__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
+  if (!enter_as<Threads::owner>(space)) return nullptr;
+  if (is_short(space->engine, space->rest)) wake_one(space->engine, space->rest);
+  return malloc_inside<Threads::owner, Policy::dense>(space, request);
+}
+
+// What rests does not serve.
+__attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
+  if (__builtin_expect(is_short(space->engine, space->rest), false))
+    return malloc_late_resting(space, request);
+  return malloc_inside<Threads::owner, Policy::dense>(space, request);
+}
+
+__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
+  if (request <= space->cache_largest) {
+    Engine* engine = space->engine;
+    Rest* rest = space->rest;
+    const uint64_t size = block_size(request);
+    if (const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest_list(size)], size)) {
+      note_request(engine, size);
+      return payload(engine, at);
+    }
+  }
+  return malloc_anew(space, request);
+}
+
+void* malloc_resting(Space* space, size_t request) {
+  if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
+    return malloc_late_resting(space, request);
+  }
+  const uint64_t size = block_size(request);
+  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t at = take_resting<true>(engine, rest, &rest->lists[size / kGranule], size);
+  if (at == 0) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+// What may not rest, or is none to free.
+__attribute__((noinline)) void free_awake(Space* space, void* p) {
+  const Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (at < engine->end && ((header(engine, at) ^ seal(at)) & ~(kKept | kSizeMask)) == kResting) {
+    bad_block(space, "free", p);
+  }
+  space->pool_free(space, p);
+}
+
+__attribute__((noinline)) void free_resting_large(Space* space, void* p) {
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t at = offset_of(engine, p);
+  const uint64_t value = header(engine, at);
+  const uint64_t number = rest_list(size_in(value));
+  if (number >= rest->count || !lay_down(engine, rest, &rest->lists[number], at, value)) {
+    space->pool_free(space, p);
+  }
+}
+
+void free_resting(Space* space, void* p) {
+  Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (__builtin_expect(at >= engine->end || !is_owner(space), false)) return free_awake(space, p);
+  // By the pointer: then the load need not wait for that of `engine`.
+  const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
+  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
+  if (size_in(value) >= kOneSize) return free_resting_large(space, p);
+  Rest* rest = space->rest;
+  if (!lay_down(engine, rest, &rest->lists[size_in(value) / kGranule], at, value)) space->pool_free(space, p);
+}
+
 template <Threads kThreads>
 void set_calls_of(Space* space) {
   const bool dense = space->engine->policy == Policy::dense;
@@ -222,8 +300,8 @@ void set_calls(Space* space) {
   if (space->cache_blocks == 0) return;
   space->pool_malloc = space->malloc;
   space->pool_free = space->free;
-  space->malloc = malloc_cached;
-  space->free = free_cached;
+  space->malloc = space->rest != nullptr ? malloc_resting : malloc_cached;
+  space->free = space->rest != nullptr ? free_resting : free_cached;
 }
 
 void* allocate_zeroed(Space* space, size_t request) {

@@ -1,0 +1,38 @@
+#include "space/rest.h"
+
+#include "space/dense.h"
+
+namespace hummock::space {
+
+Rest* make_rest(void* place, size_t largest, uint64_t blocks) {
+  Rest* rest = static_cast<Rest*>(place);  // zeroed with the engine
+  rest->blocks = blocks;
+  rest->count = rest_lists(largest);
+  const uint64_t size = block_size(largest);
+  const uint64_t last = size < kOneSize ? size / kGranule : rest_list(size);
+  for (uint64_t number = 0; number <= last; ++number) rest->lists[number].room = blocks;
+  return rest;
+}
+
+uint64_t resting_blocks(const Rest* rest) {
+  uint64_t blocks = 0;
+  for (uint64_t number = 0; number < rest->count; ++number) {
+    if (figure(rest->lists[number].first) != 0) blocks += rest->blocks - figure(rest->lists[number].room);
+  }
+  return blocks;
+}
+
+void wake_one(Engine* engine, Rest* rest) {
+  constexpr unsigned kLooks = 8;
+  for (unsigned i = 0; i < kLooks; ++i) {
+    const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest->turn], 0);
+    if (at != 0) return give_dense(engine, at, header(engine, at));
+    rest->turn = rest->turn + 1 == rest->count ? 0 : rest->turn + 1;
+  }
+}
+
+void wake_all(Engine* engine, Rest* rest) {
+  while (rest->bytes != 0) wake_one(engine, rest);
+}
+
+}  // namespace hummock::space

@@ -1,0 +1,101 @@
+// Blocks at rest: what the owner of a space freed and may soon want again, a list for each class. They stay
+// blocks to the engine, so neither their neighbours nor the lists of free ranges are touched: free links the
+// block, malloc of its class takes it back. While less than a quarter of the space is free, nothing comes to
+// rest and each malloc gives one of them to the engine; what would be refused gives all of them to it first.
+#ifndef HUMMOCK_SPACE_REST_H
+#define HUMMOCK_SPACE_REST_H
+
+#include "space/engine.h"
+
+namespace hummock::space {
+
+inline constexpr uint64_t kResting = 8;  // in a header, where no cache marks its blocks (kFromCache)
+inline constexpr size_t kMostResting = size_t{1} << 20;  // the largest request whose block may rest
+inline constexpr unsigned kOneSizeLog = 13;
+inline constexpr uint64_t kOneSize = 1 << kOneSizeLog;  // blocks below it rest in lists of one size each
+
+// Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
+// statistics.
+struct Rest {
+  uint64_t bytes;      // of what rests
+  uint64_t most_used;  // of the engine: above it, space is short
+  uint64_t blocks;     // at most so many a list
+  uint64_t count;      // of lists
+  uint64_t turn;       // the list that is emptied next
+  uint64_t reserved;
+  struct List {
+    uint64_t first;  // the block freed last, or 0; the next stands in its first word
+    uint64_t room;   // so many more may rest
+  } lists[];         // one every 16 bytes below kOneSize, then 64 a doubling
+};
+static_assert(sizeof(Rest) % kGranule == 0 && sizeof(Rest::List) % kGranule == 0);
+
+// Where blocks of a size of kOneSize or more rest; smaller ones do at size / kGranule.
+inline uint64_t rest_list(uint64_t size) {
+  const unsigned log = 63u ^ static_cast<unsigned>(__builtin_clzll(size));
+  return kOneSize / kGranule - 64 + (uint64_t{log - kOneSizeLog} << 6) + (size >> (log - 6));
+}
+// Of lists when blocks of requests up to `largest` rest; those of one size are always there.
+inline uint64_t rest_lists(size_t largest) {
+  const uint64_t size = block_size(largest);
+  return size < kOneSize ? kOneSize / kGranule : rest_list(size) + 1;
+}
+// Bytes of the record.
+inline uint64_t rest_size(size_t largest) {
+  return sizeof(Rest) + rest_lists(largest) * sizeof(Rest::List);
+}
+
+Rest* make_rest(void* place, size_t largest, uint64_t blocks);
+// The number of blocks at rest; sums the lists.
+uint64_t resting_blocks(const Rest* rest);
+// Gives at most one resting block to the engine; looks at a few lists only, in turn.
+void wake_one(Engine* engine, Rest* rest);
+// All of them. Cost: each is given.
+void wake_all(Engine* engine, Rest* rest);
+
+// What rests is missed by larger requests.
+inline bool is_short(const Engine* engine, const Rest* rest) {
+  return engine->used > rest->most_used;
+}
+// To be told when the space has another size.
+inline void fit_rest(const Engine* engine, Rest* rest) {
+  rest->most_used = engine->end - engine->end / 4;
+}
+
+// Of a header without its seal: what must be 0 for the block to be live, not at rest, and not aligned.
+inline constexpr uint64_t kUnrestful = ~(kSizeMask | kPrevFree);
+
+// A list's first block, if it has `size` bytes, as all have where the list is of one size; else 0. It is
+// a live one from then on.
+template <bool kOfOneSize>
+__attribute__((always_inline)) inline uint64_t take_resting(Engine* engine, Rest* rest, Rest::List* list,
+                                                            uint64_t size) {
+  const uint64_t at = list->first;
+  if (__builtin_expect(at == 0, false)) return 0;
+  const uint64_t value = header(engine, at);
+  if constexpr (!kOfOneSize) {
+    if (__builtin_expect(size_in(value) < size, false)) return 0;
+    size = size_in(value);
+  }
+  list->first = word(engine, at);
+  set_header(engine, at, value & ~kResting);  // between the two: one store for both would be slower
+  ++list->room;
+  rest->bytes -= size;
+  return at;
+}
+
+// The live block comes to rest if its list has room; `value` is its header.
+__attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
+                                                    uint64_t value) {
+  if (__builtin_expect(list->room == 0 || is_short(engine, rest), false)) return false;
+  word(engine, at) = list->first;
+  list->first = at;
+  set_header(engine, at, value | kResting);
+  --list->room;
+  rest->bytes += size_in(value);
+  return true;
+}
+
+}  // namespace hummock::space
+
+#endif  // HUMMOCK_SPACE_REST_H
