@@ -8,8 +8,7 @@ Rest* make_rest(void* place, size_t largest, uint64_t blocks) {
   Rest* rest = static_cast<Rest*>(place);  // zeroed with the engine
   rest->blocks = blocks;
   rest->count = rest_lists(largest);
-  const uint64_t size = block_size(largest);
-  const uint64_t last = size < kOneSize ? size / kGranule : rest_list(size);
+  const uint64_t last = rest_list(block_size(largest));
   for (uint64_t number = 0; number <= last; ++number) rest->lists[number].room = blocks;
   return rest;
 }

@@ -10,9 +10,9 @@
 namespace hummock::space {
 
 inline constexpr uint64_t kResting = 8;  // in a header, where no cache marks its blocks (kFromCache)
-inline constexpr size_t kMostResting = size_t{1} << 20;  // the largest request whose block may rest
-inline constexpr unsigned kOneSizeLog = 13;
-inline constexpr uint64_t kOneSize = 1 << kOneSizeLog;  // blocks below it rest in lists of one size each
+inline constexpr size_t kMostResting = size_t{256} << 10;  // the largest request whose block may rest
+inline constexpr uint64_t kOneSize = 8192;                 // blocks below it rest in lists of one size each
+inline constexpr unsigned kStepLog = 8;                    // of longer ones, every list has those of 16 sizes
 
 // Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
 // statistics.
@@ -26,19 +26,18 @@ struct Rest {
   struct List {
     uint64_t first;  // the block freed last, or 0; the next stands in its first word
     uint64_t room;   // so many more may rest
-  } lists[];         // one every 16 bytes below kOneSize, then 64 a doubling
+  } lists[];
 };
 static_assert(sizeof(Rest) % kGranule == 0 && sizeof(Rest::List) % kGranule == 0);
 
-// Where blocks of a size of kOneSize or more rest; smaller ones do at size / kGranule.
+// The list of blocks of a size.
 inline uint64_t rest_list(uint64_t size) {
-  const unsigned log = 63u ^ static_cast<unsigned>(__builtin_clzll(size));
-  return kOneSize / kGranule - 64 + (uint64_t{log - kOneSizeLog} << 6) + (size >> (log - 6));
+  return size < kOneSize ? size / kGranule
+                         : (kOneSize / kGranule - (kOneSize >> kStepLog)) + (size >> kStepLog);
 }
 // Of lists when blocks of requests up to `largest` rest; those of one size are always there.
 inline uint64_t rest_lists(size_t largest) {
-  const uint64_t size = block_size(largest);
-  return size < kOneSize ? kOneSize / kGranule : rest_list(size) + 1;
+  return rest_list(largest + kHeader < kOneSize ? kOneSize - kGranule : block_size(largest)) + 1;
 }
 // Bytes of the record.
 inline uint64_t rest_size(size_t largest) {

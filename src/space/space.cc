@@ -224,29 +224,28 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   return malloc_inside<Threads::owner, Policy::dense>(space, request);
 }
 
+// The small sizes' way is kept apart: with both in one function the other's registers and choices delay it.
 __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
-  if (request <= space->cache_largest) {
-    Engine* engine = space->engine;
-    Rest* rest = space->rest;
-    const uint64_t size = block_size(request);
-    if (const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest_list(size)], size)) {
-      note_request(engine, size);
-      return payload(engine, at);
-    }
-  }
-  return malloc_anew(space, request);
+  if (request > space->cache_largest) return malloc_anew(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest_list(size)], size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
 }
 
 void* malloc_resting(Space* space, size_t request) {
   if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
     return malloc_late_resting(space, request);
   }
-  const uint64_t size = block_size(request);
   if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
   const uint64_t at = take_resting<true>(engine, rest, &rest->lists[size / kGranule], size);
-  if (at == 0) return malloc_anew(space, request);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
   note_request(engine, size);
   return payload(engine, at);
 }
@@ -261,13 +260,11 @@ __attribute__((noinline)) void free_awake(Space* space, void* p) {
   space->pool_free(space, p);
 }
 
-__attribute__((noinline)) void free_resting_large(Space* space, void* p) {
+__attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
   Engine* engine = space->engine;
   Rest* rest = space->rest;
-  const uint64_t at = offset_of(engine, p);
-  const uint64_t value = header(engine, at);
   const uint64_t number = rest_list(size_in(value));
-  if (number >= rest->count || !lay_down(engine, rest, &rest->lists[number], at, value)) {
+  if (number >= rest->count || !lay_down(engine, rest, &rest->lists[number], offset_of(engine, p), value)) {
     space->pool_free(space, p);
   }
 }
@@ -279,7 +276,7 @@ void free_resting(Space* space, void* p) {
   // By the pointer: then the load need not wait for that of `engine`.
   const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
   if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
-  if (size_in(value) >= kOneSize) return free_resting_large(space, p);
+  if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
   Rest* rest = space->rest;
   if (!lay_down(engine, rest, &rest->lists[size_in(value) / kGranule], at, value)) space->pool_free(space, p);
 }
