@@ -10,8 +10,8 @@ namespace {
 constexpr char kHelp[] =
     "usage: hummock-bench-spaces SCENARIO [options]   run one scenario, print one JSON object\n"
     "       hummock-bench-spaces --list               the scenarios, as JSON\n"
-    "  --space KIND   space, space-small-pages or space-cache of the libhummock.so that is preloaded;\n"
-    "                 else the process's malloc\n"
+    "  --space KIND   space, space-bare, space-threads or space-small-pages of the libhummock.so that is\n"
+    "                 preloaded; else the process's malloc\n"
     "  --replays N    timed replays of the scenario (default: its own, twice as many without --quick)\n"
     "  --seed K       of the random numbers (default 1)\n"
     "  --quick        shorter scripts\n";

@@ -62,6 +62,10 @@ inline void* records_of(Engine* engine) {
   return reinterpret_cast<char*>(engine) + engine->lists * sizeof(uint64_t);
 }
 
+inline bool has_records(const Engine* engine) {
+  return engine->first - kGranule != engine->lists * sizeof(uint64_t);
+}
+
 // The engine and its blocks are `bytes` long from now on, a multiple of 16: longer by 32 or more …
 void extend(Engine* engine, uint64_t bytes);
 // … or shorter: it gives up what is free at its end, as far as `bytes`. Returns the length it has now.

@@ -1,5 +1,6 @@
 #include "space/rest.h"
 
+#include "base/bits.h"
 #include "space/dense.h"
 
 namespace hummock::space {
@@ -11,6 +12,11 @@ Rest* make_rest(void* place, size_t largest, uint64_t blocks) {
   const uint64_t last = rest_list(block_size(largest));
   for (uint64_t number = 0; number <= last; ++number) rest->lists[number].room = blocks;
   return rest;
+}
+
+void fit_rest(const Engine* engine, Rest* rest) {
+  const uint64_t part = engine->end / 4;
+  rest->enough = uint64_t{1} << (list_of(uint64_t{1} << base::log2_floor(part | 1024)) >> 6);
 }
 
 uint64_t resting_blocks(const Rest* rest) {

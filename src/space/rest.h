@@ -1,6 +1,6 @@
 // Blocks at rest: what the owner of a space freed and may soon want again, a list for each class. They stay
 // blocks to the engine, so neither their neighbours nor the lists of free ranges are touched: free links the
-// block, malloc of its class takes it back. While less than a quarter of the space is free, nothing comes to
+// block, malloc of its class takes it back. While no free range is an eighth of the space, nothing comes to
 // rest and each malloc gives one of them to the engine; what would be refused gives all of them to it first.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
@@ -17,11 +17,11 @@ inline constexpr unsigned kStepLog = 8;                    // of longer ones, ev
 // Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
 // statistics.
 struct Rest {
-  uint64_t bytes;      // of what rests
-  uint64_t most_used;  // of the engine: above it, space is short
-  uint64_t blocks;     // at most so many a list
-  uint64_t count;      // of lists
-  uint64_t turn;       // the list that is emptied next
+  uint64_t bytes;   // of what rests
+  uint64_t enough;  // the engine's `levels` while a range is long enough, at least
+  uint64_t blocks;  // at most so many a list
+  uint64_t count;   // of lists
+  uint64_t turn;    // the list that is emptied next
   uint64_t reserved;
   struct List {
     uint64_t first;  // the block freed last, or 0; the next stands in its first word
@@ -45,6 +45,8 @@ inline uint64_t rest_size(size_t largest) {
 }
 
 Rest* make_rest(void* place, size_t largest, uint64_t blocks);
+// To be told when the space has another size.
+void fit_rest(const Engine* engine, Rest* rest);
 // The number of blocks at rest; sums the lists.
 uint64_t resting_blocks(const Rest* rest);
 // Gives at most one resting block to the engine; looks at a few lists only, in turn.
@@ -52,13 +54,9 @@ void wake_one(Engine* engine, Rest* rest);
 // All of them. Cost: each is given.
 void wake_all(Engine* engine, Rest* rest);
 
-// What rests is missed by larger requests.
+// No free range is an eighth of the space: what rests may be what stands between longer ones.
 inline bool is_short(const Engine* engine, const Rest* rest) {
-  return engine->used > rest->most_used;
-}
-// To be told when the space has another size.
-inline void fit_rest(const Engine* engine, Rest* rest) {
-  rest->most_used = engine->end - engine->end / 4;
+  return engine->levels < rest->enough;
 }
 
 // Of a header without its seal: what must be 0 for the block to be live, not at rest, and not aligned.

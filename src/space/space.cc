@@ -211,21 +211,19 @@ void* malloc_cached(Space* space, size_t request) {
 }
 
 // The owner's calls where blocks may rest.
-__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
-  if (!enter_as<Threads::owner>(space)) return nullptr;
-  if (is_short(space->engine, space->rest)) wake_one(space->engine, space->rest);
+__attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
+  wake_one(space->engine, space->rest);
   return malloc_inside<Threads::owner, Policy::dense>(space, request);
 }
 
 // What rests does not serve.
 __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
-  if (__builtin_expect(is_short(space->engine, space->rest), false))
-    return malloc_late_resting(space, request);
+  if (is_short(space->engine, space->rest) && space->rest->bytes != 0) return malloc_short(space, request);
   return malloc_inside<Threads::owner, Policy::dense>(space, request);
 }
 
 // The small sizes' way is kept apart: with both in one function the other's registers and choices delay it.
-__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
+__attribute__((noinline)) void* malloc_resting_any(Space* space, size_t request) {
   if (request > space->cache_largest) return malloc_anew(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
@@ -236,11 +234,15 @@ __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t reques
   return payload(engine, at);
 }
 
+__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
+  return enter_as<Threads::owner>(space) ? malloc_resting_any(space, request) : nullptr;
+}
+
 void* malloc_resting(Space* space, size_t request) {
   if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
     return malloc_late_resting(space, request);
   }
-  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  if (request > kOneSize - kHeader - kGranule) return malloc_resting_any(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t size = block_size(request);
@@ -260,25 +262,31 @@ __attribute__((noinline)) void free_awake(Space* space, void* p) {
   space->pool_free(space, p);
 }
 
+// A live block that does not come to rest.
+__attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t value) {
+  give_dense(space->engine, offset_of(space->engine, p), value);
+}
+
 __attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t number = rest_list(size_in(value));
   if (number >= rest->count || !lay_down(engine, rest, &rest->lists[number], offset_of(engine, p), value)) {
-    space->pool_free(space, p);
+    free_to_pool(space, p, value);
   }
 }
 
 void free_resting(Space* space, void* p) {
   Engine* engine = space->engine;
   const uint64_t at = offset_of(engine, p);
-  if (__builtin_expect(at >= engine->end || !is_owner(space), false)) return free_awake(space, p);
+  if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
   // By the pointer: then the load need not wait for that of `engine`.
   const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
   if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
   if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
   Rest* rest = space->rest;
-  if (!lay_down(engine, rest, &rest->lists[size_in(value) / kGranule], at, value)) space->pool_free(space, p);
+  if (!lay_down(engine, rest, &rest->lists[size_in(value) / kGranule], at, value))
+    free_to_pool(space, p, value);
 }
 
 template <Threads kThreads>

@@ -16,7 +16,7 @@ import unittest
 
 SOURCE, TOOL, LIBRARY, WORKER = (os.path.realpath(path) for path in sys.argv[1:5])
 SIZES = [4 << 20 >> i for i in range(19)]
-SPACES = ["space", "space-cache", "space-small-pages"]
+SPACES = ["space", "space-bare", "space-threads", "space-small-pages"]
 FIGURES = ["p50", "p99", "p999", "max"]
 ROWS = {"sequential": 19, "churn": 19, "near-full": 13, "alternating": 1, "holes": 6}
 
