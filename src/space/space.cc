@@ -302,21 +302,25 @@ void set_calls(Space* space) {
   if (space->threads == Threads::owner) set_calls_of<Threads::owner>(space);
   if (space->threads == Threads::spin) set_calls_of<Threads::spin>(space);
   if (space->threads == Threads::inherit) set_calls_of<Threads::inherit>(space);
-  if (space->cache_blocks == 0) return;
   space->pool_malloc = space->malloc;
   space->pool_free = space->free;
-  space->malloc = space->rest != nullptr ? malloc_resting : malloc_cached;
-  space->free = space->rest != nullptr ? free_resting : free_cached;
+  if (space->cache_blocks != 0) {
+    space->malloc = space->rest != nullptr ? malloc_resting : malloc_cached;
+    space->free = space->rest != nullptr ? free_resting : free_cached;
+  }
+  space->plain_malloc = space->malloc;
+  if (space->zero) space->malloc = allocate_zeroed;
 }
 
 void* allocate_zeroed(Space* space, size_t request) {
-  void* p = space->malloc(space, request);
+  void* p = space->plain_malloc(space, request);
   if (p != nullptr) zero_room(space, p, 0);
   return p;
 }
 
 void* allocate(Space* space, size_t request, size_t align, bool zero) {
-  void* p = align <= kGranule ? space->malloc(space, request) : allocate_from_pool(space, request, align);
+  void* p =
+      align <= kGranule ? space->plain_malloc(space, request) : allocate_from_pool(space, request, align);
   if (zero && p != nullptr) zero_room(space, p, 0);
   return p;
 }

@@ -58,7 +58,7 @@ struct Cache;
 
 // This process's handle. Fixed after creation, but for what is named otherwise.
 struct Space {
-  void* (*malloc)(Space* space, size_t request);  // as the space's modes need: see set_calls()
+  void* (*malloc)(Space* space, size_t request);  // zeroing if the space does: see set_calls()
   void (*free)(Space* space, void* p);
   Engine* engine;   // stands behind the control
   uintptr_t owner;  // owner mode: the thread's pointer. Atomic
@@ -75,13 +75,14 @@ struct Space {
   uint32_t cache_shift;
   uint64_t cache_largest;
   pthread_key_t cache_key;
-  int descriptor;                                      // shared, else -1
-  size_t unit;                                         // its extent is a multiple of this
-  uint64_t mapped;                                     // bytes of the mapping
-  uint64_t serial;                                     // no other handle of the process ever has it
-  void* (*pool_malloc)(Space* space, size_t request);  // past the caches
-  void (*pool_free)(Space* space, void* p);            // of what no cache took
-  Space* next;                                         // registry; guarded by its lock
+  int descriptor;                                       // shared, else -1
+  size_t unit;                                          // its extent is a multiple of this
+  uint64_t mapped;                                      // bytes of the mapping
+  uint64_t serial;                                      // no other handle of the process ever has it
+  void* (*plain_malloc)(Space* space, size_t request);  // without zeroing
+  void* (*pool_malloc)(Space* space, size_t request);   // past the caches
+  void (*pool_free)(Space* space, void* p);             // of what no cache took
+  Space* next;                                          // registry; guarded by its lock
   Space* prev;
   char shared_name[256];
 };
