@@ -1,7 +1,7 @@
 // Blocks at rest: what the owner of a space freed and may soon want again, a list for each class. They stay
 // blocks to the engine, so neither their neighbours nor the lists of free ranges are touched: free links the
-// block, malloc of its class takes it back. While no free range is an eighth of the space, nothing comes to
-// rest and each malloc gives one of them to the engine; what would be refused gives all of them to it first.
+// block, malloc of its class takes it back. While no long range is free, nothing comes to rest and each
+// malloc gives one of them to the engine; what would be refused gives all of them to it first.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
 
@@ -54,7 +54,7 @@ void wake_one(Engine* engine, Rest* rest);
 // All of them. Cost: each is given.
 void wake_all(Engine* engine, Rest* rest);
 
-// No free range is an eighth of the space: what rests may be what stands between longer ones.
+// No free range has the power of two below a quarter of the space: what rests may be what stands between longer ones.
 inline bool is_short(const Engine* engine, const Rest* rest) {
   return engine->levels < rest->enough;
 }
