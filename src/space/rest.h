@@ -17,12 +17,12 @@ inline constexpr unsigned kStepLog = 8;                    // of longer ones, ev
 // Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
 // statistics.
 struct Rest {
-  uint64_t bytes;   // of what rests
-  uint64_t enough;  // the engine's `levels` while a range is long enough, at least
-  uint64_t blocks;  // at most so many a list
-  uint64_t count;   // of lists
-  uint64_t turn;    // the list that is emptied next
-  uint64_t reserved;
+  uint64_t bytes;    // of what rests
+  uint64_t enough;   // the engine's `levels` while a range is long enough, at least
+  uint64_t blocks;   // at most so many a list
+  uint64_t largest;  // bytes of block
+  uint64_t count;    // of lists
+  uint64_t turn;     // the list that is emptied next
   struct List {
     uint64_t first;  // the block freed last, or 0; the next stands in its first word
     uint64_t room;   // so many more may rest
@@ -30,14 +30,17 @@ struct Rest {
 };
 static_assert(sizeof(Rest) % kGranule == 0 && sizeof(Rest::List) % kGranule == 0);
 
-// The list of blocks of a size.
-inline uint64_t rest_list(uint64_t size) {
-  return size < kOneSize ? size / kGranule
-                         : (kOneSize / kGranule - (kOneSize >> kStepLog)) + (size >> kStepLog);
+// The list of blocks of a size below kOneSize, and of one not below, which is not above `largest`.
+inline Rest::List* small_list(Rest* rest, uint64_t size) {
+  return &rest->lists[size / kGranule];
+}
+inline Rest::List* large_list(Rest* rest, uint64_t size) {
+  return &rest->lists[kOneSize / kGranule - (kOneSize >> kStepLog)] + (size >> kStepLog);
 }
 // Of lists when blocks of requests up to `largest` rest; those of one size are always there.
 inline uint64_t rest_lists(size_t largest) {
-  return rest_list(largest + kHeader < kOneSize ? kOneSize - kGranule : block_size(largest)) + 1;
+  const uint64_t size = block_size(largest);
+  return kOneSize / kGranule + (size < kOneSize ? 0 : (size >> kStepLog) - (kOneSize >> kStepLog) + 1);
 }
 // Bytes of the record.
 inline uint64_t rest_size(size_t largest) {
@@ -54,7 +57,8 @@ void wake_one(Engine* engine, Rest* rest);
 // All of them. Cost: each is given.
 void wake_all(Engine* engine, Rest* rest);
 
-// No free range has the power of two below a quarter of the space: what rests may be what stands between longer ones.
+// No free range has the power of two below a quarter of the space: what rests may be what stands between
+// longer ones.
 inline bool is_short(const Engine* engine, const Rest* rest) {
   return engine->levels < rest->enough;
 }
@@ -85,7 +89,11 @@ __attribute__((always_inline)) inline uint64_t take_resting(Engine* engine, Rest
 __attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
                                                     uint64_t value) {
   if (__builtin_expect(list->room == 0 || is_short(engine, rest), false)) return false;
-  word(engine, at) = list->first;
+  const uint64_t before = list->first;
+  word(engine, at) = before;
+  // What is freed next is mostly as far from this block as this one is from that before.
+  const uintptr_t guess = reinterpret_cast<uintptr_t>(engine) + 2 * at - before - kHeader;
+  __builtin_prefetch(reinterpret_cast<const void*>(guess), 1);
   list->first = at;
   set_header(engine, at, value | kResting);
   --list->room;

@@ -223,33 +223,38 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
 }
 
 // The small sizes' way is kept apart: with both in one function the other's registers and choices delay it.
-__attribute__((noinline)) void* malloc_resting_any(Space* space, size_t request) {
+__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
   if (request > space->cache_largest) return malloc_anew(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest_list(size)], size);
+  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+// Entered.
+__attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
+  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<true>(engine, rest, small_list(rest, size), size);
   if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
   note_request(engine, size);
   return payload(engine, at);
 }
 
 __attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
-  return enter_as<Threads::owner>(space) ? malloc_resting_any(space, request) : nullptr;
+  return enter_as<Threads::owner>(space) ? malloc_resting_inside(space, request) : nullptr;
 }
 
 void* malloc_resting(Space* space, size_t request) {
   if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
     return malloc_late_resting(space, request);
   }
-  if (request > kOneSize - kHeader - kGranule) return malloc_resting_any(space, request);
-  Engine* engine = space->engine;
-  Rest* rest = space->rest;
-  const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<true>(engine, rest, &rest->lists[size / kGranule], size);
-  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
-  note_request(engine, size);
-  return payload(engine, at);
+  return malloc_resting_inside(space, request);
 }
 
 // What may not rest, or is none to free.
@@ -270,8 +275,8 @@ __attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t valu
 __attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
   Engine* engine = space->engine;
   Rest* rest = space->rest;
-  const uint64_t number = rest_list(size_in(value));
-  if (number >= rest->count || !lay_down(engine, rest, &rest->lists[number], offset_of(engine, p), value)) {
+  const uint64_t size = size_in(value);
+  if (size > rest->largest || !lay_down(engine, rest, large_list(rest, size), offset_of(engine, p), value)) {
     free_to_pool(space, p, value);
   }
 }
@@ -285,8 +290,7 @@ void free_resting(Space* space, void* p) {
   if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
   if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
   Rest* rest = space->rest;
-  if (!lay_down(engine, rest, &rest->lists[size_in(value) / kGranule], at, value))
-    free_to_pool(space, p, value);
+  if (!lay_down(engine, rest, small_list(rest, size_in(value)), at, value)) free_to_pool(space, p, value);
 }
 
 template <Threads kThreads>

@@ -171,7 +171,7 @@ constexpr Published kPublished[] = {{HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 1
                                     {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_PROVEN, 100, 60},
                                     {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_DENSE, 160, 135},
                                     {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_PROVEN, 110, 70},
-                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 360, 150, 1024}};
+                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 340, 140, 1024}};
 
 template <class Work>
 void check(const Published& published, size_t bytes, Work work) {
