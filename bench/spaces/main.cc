@@ -115,7 +115,10 @@ void measure(const Options& options, const Script& script, Record& record, uint3
     };
     return replay(script, own, options.threads, record);
   }
-  const SpaceCalls shared = make_space(kind, bytes * options.threads, achieved);
+  // Who spins for a thread that does not run would be measured waiting for it.
+  SpaceKind any = kind;
+  if (options.threads != 1) any.threads = HUMMOCK_SPACE_INHERIT;
+  const SpaceCalls shared = make_space(any, bytes * options.threads, achieved);
   replay(
       script, [&] { return shared; }, options.threads, record);
 }
