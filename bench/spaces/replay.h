@@ -19,6 +19,7 @@ class Record {
   uint32_t at(size_t step, unsigned replay) const { return spans_[replay * steps_ + step]; }
   unsigned replays() const { return replays_; }
 
+  double overhead = 0;        // ticks that reading the counter costs: mean over the time of the replays
   uint64_t failures = 0;      // mallocs that returned null, in all replays of all threads
   uint64_t minor_faults = 0;  // page faults in the timed ones
 
@@ -80,6 +81,24 @@ __attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls
   return failures;
 }
 
+// What a span with nothing in it takes now. Found after each replay, not once at the start: the processor's
+// clock is not the same all the time.
+inline double empty_span() {
+  constexpr int kTries = 2000;
+  uint64_t least = ~uint64_t{0}, sum = 0, counted = 0;
+  for (int i = 0; i < 2 * kTries; ++i) {
+    const uint64_t start = ticks();
+    const uint64_t span = ticks() - start;
+    if (i < kTries) {
+      if (span < least) least = span;
+    } else if (span <= 2 * least + 100) {
+      sum += span;
+      ++counted;
+    }
+  }
+  return counted == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(counted);
+}
+
 // A thread that plays the same script beside the measured one, on blocks of its own, until it is told to
 // stop.
 template <class Make>
@@ -124,8 +143,10 @@ void replay(const Script& script, const Make& make, unsigned threads, Record& re
   for (unsigned i = 1; i < threads; ++i)
     while (!__atomic_load_n(&others[i].ready, __ATOMIC_ACQUIRE)) sched_yield();
   const uint64_t before = usage_now().minor_faults;
-  for (unsigned i = 0; i < record.replays(); ++i)
+  for (unsigned i = 0; i < record.replays(); ++i) {
     record.failures += replay_once(script, calls, slots, record.of_replay(i));
+    record.overhead += empty_span() / record.replays();
+  }
   record.minor_faults = usage_now().minor_faults - before;
   __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
   for (unsigned i = 1; i < threads; ++i) {
