@@ -74,10 +74,9 @@ typedef struct hummock_space_options {
   uint32_t zero;          /* 1: malloc, memalign and realloc hand out zeros */
   uint32_t threads;       /* HUMMOCK_SPACE_OWNER, _SPIN, _INHERIT */
   uint32_t policy;        /* HUMMOCK_SPACE_DENSE, _PROVEN */
-  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size; 0: no cache. At most 256, of an
-                           * OWNER 1024. Not with PROVEN, nor with `shared` */
+  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none */
   uint32_t cache_step;    /* sizes are rounded up to multiples of it; a power of two ≥ 16; 0: 32. OWNER: 0 */
-  uint32_t cache_largest; /* largest size a cache keeps; 0: 1024; at most 64 × cache_step, OWNER: 256 KiB */
+  uint32_t cache_largest; /* largest size kept; 0: 1024; at most 64 × cache_step, OWNER 256 KiB */
   uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one */
   void* memory;           /* the caller's, aligned to 64, `initial` bytes; NULL: the system's */
 } hummock_space_options_t;
