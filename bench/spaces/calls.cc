@@ -9,9 +9,10 @@
 namespace {
 
 constexpr SpaceKind kKinds[] = {
-    {"space", "one owner, no lock", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 0},
-    {"space-small-pages", "the same in small pages", HUMMOCK_SPACE_OFF, HUMMOCK_SPACE_OWNER, 0},
-    {"space-cache", "any thread, each with a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_SPIN, 256},
+    {"space", "one owner, no lock, a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 1024, 64 << 10},
+    {"space-bare", "the same without the cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 0, 0},
+    {"space-threads", "any thread, each with a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_SPIN, 256, 0},
+    {"space-small-pages", "as space, in small pages", HUMMOCK_SPACE_OFF, HUMMOCK_SPACE_OWNER, 1024, 64 << 10},
 };
 
 template <class Function>
@@ -41,6 +42,7 @@ SpaceCalls make_space(const SpaceKind& kind, size_t bytes, uint32_t* achieved) {
   options.huge_pages = kind.huge_pages;
   options.threads = kind.threads;
   options.cache_blocks = kind.cache_blocks;
+  options.cache_largest = kind.cache_largest;
   hummock_space_t* space = create(&options, achieved);
   if (space == nullptr) fail(3, "no space of %zu bytes: %s", bytes, strerror(errno));
   return {space, symbol<decltype(hummock_space_malloc)>("hummock_space_malloc"),

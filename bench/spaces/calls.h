@@ -26,6 +26,7 @@ struct SpaceKind {
   uint32_t huge_pages;
   uint32_t threads;
   uint32_t cache_blocks;
+  uint32_t cache_largest;
 };
 
 // Null: there is none of that name.

@@ -4,8 +4,8 @@
 
 namespace {
 
-double nanoseconds_of(double ticks_taken) {
-  const double own = ticks_taken - static_cast<double>(tick_scale.overhead);
+double nanoseconds_of(const Record& record, double ticks_taken) {
+  const double own = ticks_taken - record.overhead;
   return own < 0 ? 0 : own * tick_scale.nanoseconds_per_tick;
 }
 
@@ -68,7 +68,7 @@ float typical_of(const Record& record, size_t step, uint32_t counter) {
     sum += span;
     ++counted;
   }
-  return static_cast<float>(nanoseconds_of(static_cast<double>(sum) / static_cast<double>(counted)));
+  return static_cast<float>(nanoseconds_of(record, static_cast<double>(sum) / static_cast<double>(counted)));
 }
 
 uint32_t shortest_step() {
@@ -104,14 +104,14 @@ void write_figures(Json& json, const Script& script, const Record& record, uint3
   size_t count = 0;
   for (size_t i = 0; i < calls.count; ++i)
     for (unsigned replay = 0; replay < record.replays(); ++replay)
-      values[count++] = static_cast<float>(nanoseconds_of(record.at(calls.steps[i], replay)));
+      values[count++] = static_cast<float>(nanoseconds_of(record, record.at(calls.steps[i], replay)));
   json.key("seen");
   write_quantiles(json, values, count);
   for (size_t i = 0; i < calls.count; ++i) values[i] = typical_of(record, calls.steps[i], counter_ticks());
   json.key("typical");
   write_quantiles(json, values, calls.count);
   for (size_t i = 0; i < calls.count; ++i)
-    values[i] = static_cast<float>(nanoseconds_of(least_of(record, calls.steps[i])));
+    values[i] = static_cast<float>(nanoseconds_of(record, least_of(record, calls.steps[i])));
   json.key("least");
   write_quantiles(json, values, calls.count);
   json.close('}');

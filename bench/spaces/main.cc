@@ -10,8 +10,11 @@ namespace {
 constexpr char kHelp[] =
     "usage: hummock-bench-spaces SCENARIO [options]   run one scenario, print one JSON object\n"
     "       hummock-bench-spaces --list               the scenarios, as JSON\n"
-    "  --space KIND   space, space-small-pages or space-cache of the libhummock.so that is preloaded;\n"
-    "                 else the process's malloc\n"
+    "  --space KIND   space, space-bare, space-threads or space-small-pages of the libhummock.so that is\n"
+    "                 preloaded; else the process's malloc\n"
+    "  --threads N    so many play the script, the first is measured (default 1); a space of one owner is "
+    "made\n"
+    "                 for each, one of all threads is shared\n"
     "  --replays N    timed replays of the scenario (default: its own, twice as many without --quick)\n"
     "  --seed K       of the random numbers (default 1)\n"
     "  --quick        shorter scripts\n";
@@ -20,6 +23,7 @@ struct Options {
   const Scenario* scenario = nullptr;
   const SpaceKind* space = nullptr;
   unsigned replays = 0;
+  unsigned threads = 1;
   Effort effort = {false, 1};
 };
 
@@ -37,8 +41,9 @@ int take_option(Options& options, char** at) {
     options.effort.quick = true;
     return 1;
   }
-  const bool is_space = strcmp(name, "--space") == 0, is_replays = strcmp(name, "--replays") == 0;
-  if (!is_space && !is_replays && strcmp(name, "--seed") != 0)
+  const bool is_space = strcmp(name, "--space") == 0, is_replays = strcmp(name, "--replays") == 0,
+             is_threads = strcmp(name, "--threads") == 0;
+  if (!is_space && !is_replays && !is_threads && strcmp(name, "--seed") != 0)
     fail(2, "unknown option %s; --help lists them", name);
   if (at[1] == nullptr) fail(2, "%s needs a value", name);
   if (is_space) {
@@ -46,6 +51,9 @@ int take_option(Options& options, char** at) {
     if (options.space == nullptr) fail(2, "--space: there is no kind '%s'; --help lists them", at[1]);
   } else if (is_replays) {
     options.replays = static_cast<unsigned>(whole_number(name, at[1], 1000));
+  } else if (is_threads) {
+    options.threads = static_cast<unsigned>(whole_number(name, at[1], 64));
+    if (options.threads == 0) fail(2, "--threads: '0' is not right");
   } else {
     options.effort.seed = whole_number(name, at[1], ~uint64_t{0});
   }
@@ -75,6 +83,7 @@ void report(const Options& options, const Script& script, const Record& record, 
   json.open('{');
   json.key("scenario").text(options.scenario->name);
   json.key("replays").number(record.replays());
+  json.key("threads").number(options.threads);
   json.key("calls").number(static_cast<uint64_t>(script.count()));
   json.key("failures").number(record.failures);
   json.key("minor_faults").number(record.minor_faults);
@@ -89,6 +98,29 @@ void report(const Options& options, const Script& script, const Record& record, 
   json.close(']');
   json.close('}');
   json.print(1);
+}
+
+void measure(const Options& options, const Script& script, Record& record, uint32_t* achieved) {
+  if (options.space == nullptr)
+    return replay(
+        script, [] { return ProcessCalls{}; }, options.threads, record);
+  const SpaceKind& kind = *options.space;
+  const size_t bytes = options.scenario->space_bytes;
+  if (kind.threads == HUMMOCK_SPACE_OWNER) {
+    const auto own = [&] {
+      uint32_t bits;
+      const SpaceCalls calls = make_space(kind, bytes, &bits);
+      __atomic_store_n(achieved, bits, __ATOMIC_RELAXED);
+      return calls;
+    };
+    return replay(script, own, options.threads, record);
+  }
+  // Who spins for a thread that does not run would be measured waiting for it.
+  SpaceKind any = kind;
+  if (options.threads != 1) any.threads = HUMMOCK_SPACE_INHERIT;
+  const SpaceCalls shared = make_space(any, bytes * options.threads, achieved);
+  replay(
+      script, [&] { return shared; }, options.threads, record);
 }
 
 }  // namespace
@@ -107,11 +139,7 @@ int main(int count, char** arguments) {
   const Script script = scenario.make(options.effort, scenario.space_bytes);
   Record record(script.count(), options.replays);
   uint32_t achieved = 0;
-  if (options.space != nullptr) {
-    replay(script, make_space(*options.space, scenario.space_bytes, &achieved), record);
-  } else {
-    replay(script, ProcessCalls{}, record);
-  }
+  measure(options, script, record, &achieved);
   report(options, script, record, achieved);
   return 0;
 }

@@ -1,5 +1,7 @@
 // Replays a script, and keeps what every timed call took every time.
 #pragma once
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "calls.h"
@@ -17,7 +19,8 @@ class Record {
   uint32_t at(size_t step, unsigned replay) const { return spans_[replay * steps_ + step]; }
   unsigned replays() const { return replays_; }
 
-  uint64_t failures = 0;      // mallocs that returned null, in all replays
+  double overhead = 0;        // ticks that reading the counter costs: mean over the time of the replays
+  uint64_t failures = 0;      // mallocs that returned null, in all replays of all threads
   uint64_t minor_faults = 0;  // page faults in the timed ones
 
  private:
@@ -78,13 +81,76 @@ __attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls
   return failures;
 }
 
-// Twice unmeasured, so that the memory is resident and warm; then as often as the record has room for.
-template <class Calls>
-void replay(const Script& script, const Calls& calls, Record& record) {
+// What a span with nothing in it takes now. Found after each replay, not once at the start: the processor's
+// clock is not the same all the time.
+inline double empty_span() {
+  constexpr int kTries = 2000;
+  uint64_t least = ~uint64_t{0}, sum = 0, counted = 0;
+  for (int i = 0; i < 2 * kTries; ++i) {
+    const uint64_t start = ticks();
+    const uint64_t span = ticks() - start;
+    if (i < kTries) {
+      if (span < least) least = span;
+    } else if (span <= 2 * least + 100) {
+      sum += span;
+      ++counted;
+    }
+  }
+  return counted == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(counted);
+}
+
+// A thread that plays the same script beside the measured one, on blocks of its own, until it is told to
+// stop.
+template <class Make>
+struct Companion {
+  const Script* script;
+  const Make* make;
+  const bool* stop;  // atomic
+  char** slots;
+  uint32_t* spans;  // as many stores as the measured thread's
+  bool ready;       // atomic; release by the companion, acquire by who waits for it
+  uint64_t failures;
+  pthread_t thread;
+};
+
+template <class Make>
+void* accompany(void* context) {
+  auto* own = static_cast<Companion<Make>*>(context);
+  const auto calls = (*own->make)();
+  for (int i = 0; i < 2; ++i) own->failures += replay_once(*own->script, calls, own->slots, nullptr);
+  __atomic_store_n(&own->ready, true, __ATOMIC_RELEASE);
+  while (!__atomic_load_n(own->stop, __ATOMIC_RELAXED))
+    own->failures += replay_once(*own->script, calls, own->slots, own->spans);
+  return nullptr;
+}
+
+// Twice unmeasured, so that the memory is resident and warm; then as often as the record has room for. With
+// more threads than one, the others do the same meanwhile. make() is called by each for what it is to use.
+template <class Make>
+void replay(const Script& script, const Make& make, unsigned threads, Record& record) {
+  auto* others = arena_array<Companion<Make>>(threads);
+  bool stop = false;
+  for (unsigned i = 1; i < threads; ++i) {
+    others[i] = {
+        &script, &make, &stop, arena_array<char*>(script.slots()), arena_array<uint32_t>(script.count()),
+        false,   0,     {}};
+    if (pthread_create(&others[i].thread, nullptr, accompany<Make>, &others[i]) != 0)
+      fail(3, "no thread more than %u", i);
+  }
+  const auto calls = make();
   char** slots = arena_array<char*>(script.slots());
   for (int i = 0; i < 2; ++i) record.failures += replay_once(script, calls, slots, nullptr);
+  for (unsigned i = 1; i < threads; ++i)
+    while (!__atomic_load_n(&others[i].ready, __ATOMIC_ACQUIRE)) sched_yield();
   const uint64_t before = usage_now().minor_faults;
-  for (unsigned i = 0; i < record.replays(); ++i)
+  for (unsigned i = 0; i < record.replays(); ++i) {
     record.failures += replay_once(script, calls, slots, record.of_replay(i));
+    record.overhead += empty_span() / record.replays();
+  }
   record.minor_faults = usage_now().minor_faults - before;
+  __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+  for (unsigned i = 1; i < threads; ++i) {
+    pthread_join(others[i].thread, nullptr);
+    record.failures += others[i].failures;
+  }
 }

@@ -4,6 +4,7 @@
  * What is promised after creation, for every size and whatever is allocated and free:
  *   - malloc, free and usable_size execute at most the instructions that docs/spaces.md lists (zeroing
  *     and copying apart, which cost by the byte) and touch a fixed number of cache lines.
+ *     With a cache the bounds are others, and a malloc that would be refused takes back what rests there.
  *   - No system call, but for a contended lock of HUMMOCK_SPACE_INHERIT, a thread's first use of a
  *     cache, and an automatic expansion where `expand` is not 0.
  *   - When no memory fits: NULL and ENOMEM. Never memory outside the space.
@@ -38,7 +39,7 @@ typedef struct hummock_space hummock_space_t;
  * OWNER: one thread allocates, without any lock: who created the space, or called hummock_space_own. Any
  *   thread may free: one atomic exchange; the owner takes at most 2 such blocks back at each malloc. What
  *   else another thread calls fails with EPERM. In the child of a fork that another thread made, the copy
- *   of the space must not be used.
+ *   of the space must not be used. A cache keeps every size by itself: cache_step must be 0.
  * SPIN: threads take turns in the order they came, spinning; no system call ever. For fewer running
  *   threads than processors: whoever waits for a thread that is not running spins that long.
  * INHERIT: a lock that lends the holder the priority of who waits. */
@@ -73,9 +74,9 @@ typedef struct hummock_space_options {
   uint32_t zero;          /* 1: malloc, memalign and realloc hand out zeros */
   uint32_t threads;       /* HUMMOCK_SPACE_OWNER, _SPIN, _INHERIT */
   uint32_t policy;        /* HUMMOCK_SPACE_DENSE, _PROVEN */
-  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size; 0: no cache. At most 256 */
+  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none */
   uint32_t cache_step;    /* sizes are rounded up to multiples of it; a power of two ≥ 16; 0: 32 */
-  uint32_t cache_largest; /* largest size a cache keeps; 0: 1024; at most 64 × cache_step */
+  uint32_t cache_largest; /* largest size kept; 0: 1024; at most 64 × cache_step, OWNER 256 KiB */
   uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one */
   void* memory;           /* the caller's, aligned to 64, `initial` bytes; NULL: the system's */
 } hummock_space_options_t;
@@ -156,7 +157,7 @@ typedef struct hummock_space_stats {
   size_t pool_used;         /* live blocks that no cache gave out */
   size_t cache_free;        /* resting in caches */
   size_t cache_free_blocks; /* their number */
-  size_t cache_used;        /* live blocks that caches gave out */
+  size_t cache_used;        /* live blocks that caches gave out; of an OWNER's cache 0, they are the pool's */
   size_t live_blocks;       /* number of live blocks, those resting in caches included */
   size_t allocations;       /* blocks handed out by the pool since creation */
   size_t failures;          /* requests refused */
@@ -171,13 +172,14 @@ typedef struct hummock_space_stats {
   char name[32];
 } hummock_space_stats_t;
 
-/* Fills `out` as far as its `size` says. 0, or EINVAL. Constant time: sums at most 64 caches. Exact when
+/* Fills `out` as far as its `size` says. 0, or EINVAL. Constant time: sums at most 64 caches, or the lists of
+ * the owner's. Exact when
  * no other thread is inside the space; in OWNER mode, exact for the owner. */
 HUMMOCK_EXPORT int hummock_space_stats(hummock_space_t* space, hummock_space_stats_t* out) HUMMOCK_NOEXCEPT;
 
-/* Calls visit(context, address, size, live) for every block (payload and room) and free range in order of
- * address until it returns 0. `visit` must not use the space. 0, or EIO when the space's records
- * contradict each other, or EPERM. Holds the lock meanwhile: cost by the block. */
+/* Calls visit(context, address, size, live) for every block (payload and room; those resting in caches are
+ * live) and free range in order of address until it returns 0. `visit` must not use the space. 0, or EIO
+ * when the space's records contradict each other, or EPERM. Holds the lock meanwhile: cost by the block. */
 HUMMOCK_EXPORT int hummock_space_walk(hummock_space_t* space,
                                       int (*visit)(void* context, void* address, size_t size, int live),
                                       void* context) HUMMOCK_NOEXCEPT;

@@ -41,12 +41,11 @@ void hummock_space_destroy(hummock_space_t* space) noexcept {
 }
 
 void* hummock_space_malloc(hummock_space_t* space, size_t size) noexcept {
-  if (of(space)->zero) return space::allocate_zeroed(of(space), size);
   return of(space)->malloc(of(space), size);
 }
 
 void* hummock_space_malloc_zero(hummock_space_t* space, size_t size, int zero) noexcept {
-  return zero != 0 ? space::allocate_zeroed(of(space), size) : of(space)->malloc(of(space), size);
+  return zero != 0 ? space::allocate_zeroed(of(space), size) : of(space)->plain_malloc(of(space), size);
 }
 
 void* hummock_space_calloc(hummock_space_t* space, size_t count, size_t size) noexcept {

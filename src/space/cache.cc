@@ -173,7 +173,12 @@ void forget_cached(Space* space, uint64_t at) {
 }
 
 void flush(Space* space) {
-  if (space->cache_blocks == 0) return;
+  if (space->rest != nullptr) {
+    const int saved = errno;
+    if (enter(space)) wake(space);
+    errno = saved;
+  }
+  if (space->cache_blocks == 0 || space->rest != nullptr) return;
   Cache* cache = static_cast<Cache*>(pthread_getspecific(space->cache_key));
   if (cache == nullptr || !enter(space)) return;
   give_all_back(cache);

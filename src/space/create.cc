@@ -16,6 +16,7 @@ using base::align_up;
 constexpr uint32_t kOff = HUMMOCK_SPACE_OFF;
 constexpr uint32_t kRequire = HUMMOCK_SPACE_REQUIRE;
 constexpr unsigned kMostCacheBlocks = 256;
+constexpr unsigned kMostRestBlocks = 1024;
 constexpr size_t kDefaultStep = 32;
 constexpr size_t kDefaultLargest = 1024;
 
@@ -36,11 +37,15 @@ bool is_wish(uint32_t value) {
 
 bool is_cache_right(const hummock_space_options_t& o) {
   if (o.cache_blocks == 0) return o.cache_step == 0 && o.cache_largest == 0;
+  if (o.threads == HUMMOCK_SPACE_OWNER) {
+    return o.cache_blocks <= kMostRestBlocks && o.cache_step == 0 && o.cache_largest <= kMostResting &&
+           o.policy == HUMMOCK_SPACE_DENSE && o.shared == 0;
+  }
   const size_t step = o.cache_step == 0 ? kDefaultStep : o.cache_step;
   const size_t largest = o.cache_largest == 0 ? kDefaultLargest : o.cache_largest;
   return o.cache_blocks <= kMostCacheBlocks && step >= kGranule && step <= kMostSpace &&
-         base::is_power_of_two(step) && largest <= kCacheBins * step && o.threads != HUMMOCK_SPACE_OWNER &&
-         o.policy == HUMMOCK_SPACE_DENSE && o.shared == 0;
+         base::is_power_of_two(step) && largest <= kCacheBins * step && o.policy == HUMMOCK_SPACE_DENSE &&
+         o.shared == 0;
 }
 
 bool is_memory_right(const hummock_space_options_t& o) {
@@ -151,6 +156,15 @@ void unmap(Space* space) {
   }
 }
 
+// Of the record of blocks at rest.
+uint64_t rest_bytes(const Space* space) {
+  return space->threads == Threads::owner && space->cache_blocks != 0 ? rest_size(space->cache_largest) : 0;
+}
+
+void fit(Space* space) {
+  if (space->rest != nullptr) fit_rest(space->engine, space->rest);
+}
+
 void copy_text(char* to, size_t room, const char* from) {
   size_t length = strlen(from);
   if (length >= room) length = room - 1;
@@ -191,12 +205,17 @@ int fill_control(Space* space, const hummock_space_options_t& o, uint64_t initia
   control->pending = bytes != initial ? initial : 0;
   control->bytes = bytes;
   if (o.name != nullptr) copy_text(control->name, kNameRoom, o.name);
-  space->engine = make_engine(control + 1, maximum - sizeof(Control),
-                              o.policy == HUMMOCK_SPACE_PROVEN ? Policy::proven : Policy::dense);
+  space->engine =
+      make_engine(control + 1, maximum - sizeof(Control),
+                  o.policy == HUMMOCK_SPACE_PROVEN ? Policy::proven : Policy::dense, rest_bytes(space));
+  if (rest_bytes(space) != 0) {
+    space->rest = make_rest(records_of(space->engine), space->cache_largest, space->cache_blocks);
+  }
   extend(space->engine, bytes - sizeof(Control));
+  fit(space);
   set_calls(space);
   int error = space->threads == Threads::inherit ? make_mutex(control) : 0;
-  if (error == 0 && space->cache_blocks != 0) error = make_cache_key(space);
+  if (error == 0 && space->cache_blocks != 0 && space->rest == nullptr) error = make_cache_key(space);
   return error;
 }
 
@@ -215,7 +234,7 @@ bool make(Space* space, const hummock_space_options_t& o) {
   const uint64_t initial = o.memory != nullptr ? align_down(o.initial, kGranule) : align_up(o.initial, unit);
   const uint64_t maximum = o.maximum <= initial ? initial : align_up(o.maximum, unit);
   if (!map(space, o, maximum)) return false;
-  const uint64_t head = align_up(sizeof(Control) + engine_size(maximum), unit);
+  const uint64_t head = align_up(sizeof(Control) + engine_size(maximum) + rest_bytes(space), unit);
   if (initial < head || initial - head + unit < kLeastBlock + kGranule) return unmap(space), fail(EINVAL);
   const uint64_t bytes = o.reserve == HUMMOCK_SPACE_AT_FIRST ? head : initial;
   uint32_t has = wished(space);
@@ -245,7 +264,7 @@ Space* create(const hummock_space_options_t& options, uint32_t* achieved) {
 
 void destroy(Space* space) {
   drop_handle(space);
-  if (space->cache_blocks != 0) pthread_key_delete(space->cache_key);
+  if (space->cache_blocks != 0 && space->rest == nullptr) pthread_key_delete(space->cache_key);
   unmap(space);
   forget_handle(space);
 }
@@ -266,6 +285,7 @@ bool grow(Space* space, uint64_t bytes) {
   control->bytes = to;
   control->achieved = has;
   extend(space->engine, to - sizeof(Control));
+  fit(space);
   ++control->expansions;
   return true;
 }
@@ -289,6 +309,7 @@ int expand(Space* space, size_t bytes) {
 
 size_t shrink(Space* space, size_t bytes) {
   if (space->callers_memory || space->huge_mapping || !enter(space)) return 0;
+  wake(space);
   Control* control = space->control;
   const size_t unit = space->unit;
   const uint64_t least = control->initial < control->bytes ? control->initial : control->bytes;
@@ -301,6 +322,7 @@ size_t shrink(Space* space, size_t bytes) {
   if (to != end && to - end < kLeastBlock) to += unit;
   if (to > before) to = before;
   if (to != end) extend(space->engine, to - sizeof(Control));
+  fit(space);
   const uint64_t gone = before - to;
   control->bytes = to;
   if (gone != 0 && space->descriptor < 0) os::arena_decommit(at_byte(space, to), gone);
@@ -331,6 +353,7 @@ bool trim_range(void* context, uint64_t at, uint64_t value) {
 size_t trim(Space* space) {
   constexpr uint32_t kKept = HUMMOCK_SPACE_LOCKED | HUMMOCK_SPACE_HUGE_PAGES | HUMMOCK_SPACE_SHARED;
   if (space->callers_memory || (space->control->achieved & kKept) != 0 || !enter(space)) return 0;
+  wake(space);
   Trimmed trimmed = {space, 0};
   walk(space->engine, trim_range, &trimmed);
   if (trimmed.bytes != 0) space->control->achieved &= ~HUMMOCK_SPACE_POPULATED;

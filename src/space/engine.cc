@@ -41,11 +41,12 @@ uint64_t engine_size(uint64_t maximum) {
   return sizeof(Engine) + lists * sizeof(uint64_t) + kGranule;
 }
 
-Engine* make_engine(void* place, uint64_t maximum, Policy policy) {
-  const uint64_t first = engine_size(maximum);
+Engine* make_engine(void* place, uint64_t maximum, Policy policy, uint64_t records) {
+  const uint64_t own = engine_size(maximum);
+  const uint64_t first = own + records;
   memset(place, 0, first);
   Engine* engine = static_cast<Engine*>(place);
-  engine->lists = static_cast<uint32_t>((first - kGranule) / sizeof(uint64_t));
+  engine->lists = static_cast<uint32_t>((own - kGranule) / sizeof(uint64_t));
   engine->policy = policy;
   engine->first = engine->end = engine->frontier = engine->frontier_peak = first;
   set_header(engine, first, seal(first));

@@ -53,8 +53,18 @@ static_assert(sizeof(Engine) == kFirstList * sizeof(uint64_t));
 uint64_t engine_size(uint64_t maximum);
 
 // Makes an engine at `place` (aligned to 64), which will never be of more than `maximum` bytes, and has
-// no memory for blocks yet: engine_size() bytes must be there.
-Engine* make_engine(void* place, uint64_t maximum, Policy policy);
+// no memory for blocks yet: engine_size() + `records` bytes must be there: a multiple of 16 for the caller,
+// zeroed, see records_of().
+Engine* make_engine(void* place, uint64_t maximum, Policy policy, uint64_t records);
+
+// What make_engine() put between the lists and the first block.
+inline void* records_of(Engine* engine) {
+  return reinterpret_cast<char*>(engine) + engine->lists * sizeof(uint64_t);
+}
+
+inline bool has_records(const Engine* engine) {
+  return engine->first - kGranule != engine->lists * sizeof(uint64_t);
+}
 
 // The engine and its blocks are `bytes` long from now on, a multiple of 16: longer by 32 or more …
 void extend(Engine* engine, uint64_t bytes);

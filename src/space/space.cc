@@ -32,6 +32,10 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
     drain(space, kDrainWhenShort);
     if (const uint64_t at = take_any(space, size, align)) return at;
   }
+  if (space->rest != nullptr && space->rest->bytes != 0) {
+    wake(space);
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
   if (size >= kMostSpace || align >= kMostSpace) return 0;
   if (control->pending != 0) {
     if (!grow(space, control->pending - control->bytes)) return 0;
@@ -206,6 +210,89 @@ void* malloc_cached(Space* space, size_t request) {
                                          : space->pool_malloc(space, request);
 }
 
+// The owner's calls where blocks may rest.
+__attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
+  wake_one(space->engine, space->rest);
+  return malloc_inside<Threads::owner, Policy::dense>(space, request);
+}
+
+// What rests does not serve.
+__attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
+  if (is_short(space->engine, space->rest) && space->rest->bytes != 0) return malloc_short(space, request);
+  return malloc_inside<Threads::owner, Policy::dense>(space, request);
+}
+
+// The small sizes' way is kept apart: with both in one function the other's registers and choices delay it.
+__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
+  if (request > space->cache_largest) return malloc_anew(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+// Entered.
+__attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
+  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<true>(engine, rest, small_list(rest, size), size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
+  return enter_as<Threads::owner>(space) ? malloc_resting_inside(space, request) : nullptr;
+}
+
+void* malloc_resting(Space* space, size_t request) {
+  if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
+    return malloc_late_resting(space, request);
+  }
+  return malloc_resting_inside(space, request);
+}
+
+// What may not rest, or is none to free.
+__attribute__((noinline)) void free_awake(Space* space, void* p) {
+  const Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (at < engine->end && ((header(engine, at) ^ seal(at)) & ~(kKept | kSizeMask)) == kResting) {
+    bad_block(space, "free", p);
+  }
+  space->pool_free(space, p);
+}
+
+// A live block that does not come to rest.
+__attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t value) {
+  give_dense(space->engine, offset_of(space->engine, p), value);
+}
+
+__attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = size_in(value);
+  if (size > rest->largest || !lay_down(engine, rest, large_list(rest, size), offset_of(engine, p), value)) {
+    free_to_pool(space, p, value);
+  }
+}
+
+void free_resting(Space* space, void* p) {
+  Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
+  // By the pointer: then the load need not wait for that of `engine`.
+  const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
+  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
+  if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
+  Rest* rest = space->rest;
+  if (!lay_down(engine, rest, small_list(rest, size_in(value)), at, value)) free_to_pool(space, p, value);
+}
+
 template <Threads kThreads>
 void set_calls_of(Space* space) {
   const bool dense = space->engine->policy == Policy::dense;
@@ -219,21 +306,25 @@ void set_calls(Space* space) {
   if (space->threads == Threads::owner) set_calls_of<Threads::owner>(space);
   if (space->threads == Threads::spin) set_calls_of<Threads::spin>(space);
   if (space->threads == Threads::inherit) set_calls_of<Threads::inherit>(space);
-  if (space->cache_blocks == 0) return;
   space->pool_malloc = space->malloc;
   space->pool_free = space->free;
-  space->malloc = malloc_cached;
-  space->free = free_cached;
+  if (space->cache_blocks != 0) {
+    space->malloc = space->rest != nullptr ? malloc_resting : malloc_cached;
+    space->free = space->rest != nullptr ? free_resting : free_cached;
+  }
+  space->plain_malloc = space->malloc;
+  if (space->zero) space->malloc = allocate_zeroed;
 }
 
 void* allocate_zeroed(Space* space, size_t request) {
-  void* p = space->malloc(space, request);
+  void* p = space->plain_malloc(space, request);
   if (p != nullptr) zero_room(space, p, 0);
   return p;
 }
 
 void* allocate(Space* space, size_t request, size_t align, bool zero) {
-  void* p = align <= kGranule ? space->malloc(space, request) : allocate_from_pool(space, request, align);
+  void* p =
+      align <= kGranule ? space->plain_malloc(space, request) : allocate_from_pool(space, request, align);
   if (zero && p != nullptr) zero_room(space, p, 0);
   return p;
 }

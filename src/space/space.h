@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "hummock/hummock.h"
-#include "space/engine.h"
+#include "space/rest.h"
 
 namespace hummock::space {
 
@@ -58,10 +58,11 @@ struct Cache;
 
 // This process's handle. Fixed after creation, but for what is named otherwise.
 struct Space {
-  void* (*malloc)(Space* space, size_t request);  // as the space's modes need: see set_calls()
+  void* (*malloc)(Space* space, size_t request);  // zeroing if the space does: see set_calls()
   void (*free)(Space* space, void* p);
   Engine* engine;   // stands behind the control
   uintptr_t owner;  // owner mode: the thread's pointer. Atomic
+  Rest* rest;       // owner mode with a cache, else null
   Control* control;
   Threads threads;
   bool zero;
@@ -74,13 +75,14 @@ struct Space {
   uint32_t cache_shift;
   uint64_t cache_largest;
   pthread_key_t cache_key;
-  int descriptor;                                      // shared, else -1
-  size_t unit;                                         // its extent is a multiple of this
-  uint64_t mapped;                                     // bytes of the mapping
-  uint64_t serial;                                     // no other handle of the process ever has it
-  void* (*pool_malloc)(Space* space, size_t request);  // past the caches
-  void (*pool_free)(Space* space, void* p);            // of what no cache took
-  Space* next;                                         // registry; guarded by its lock
+  int descriptor;                                       // shared, else -1
+  size_t unit;                                          // its extent is a multiple of this
+  uint64_t mapped;                                      // bytes of the mapping
+  uint64_t serial;                                      // no other handle of the process ever has it
+  void* (*plain_malloc)(Space* space, size_t request);  // without zeroing
+  void* (*pool_malloc)(Space* space, size_t request);   // past the caches
+  void (*pool_free)(Space* space, void* p);             // of what no cache took
+  Space* next;                                          // registry; guarded by its lock
   Space* prev;
   char shared_name[256];
 };
@@ -225,7 +227,9 @@ inline uint64_t find_block(const Space* space, const char* call, const void* p, 
 }
 inline uint64_t live_block(const Space* space, const char* call, const void* p) {
   uint64_t value;
-  return find_block<true>(space, call, p, &value);
+  const uint64_t at = find_block<true>(space, call, p, &value);
+  if (space->rest != nullptr && (value & kResting) != 0) bad_block(space, call, p);
+  return at;
 }
 
 // Past any cache.
@@ -233,6 +237,11 @@ void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);
 // All of the block's room but its first `from` bytes.
 void zero_room(const Space* space, void* p, size_t from);
+
+// Blocks at rest, if there are any, become free ranges. Entered.
+inline void wake(Space* space) {
+  if (space->rest != nullptr) wake_all(space->engine, space->rest);
+}
 
 // A robust or plain mutex as the space needs; an error number.
 int make_mutex(Control* control);

@@ -13,15 +13,19 @@ void sum_caches(Space* space, hummock_space_stats_t* out) {
     out->cache_free += figure(cache->free_bytes);
     out->cache_free_blocks += figure(cache->free_blocks);
   }
+  if (space->rest == nullptr) return;
+  out->cache_free = figure(space->rest->bytes);
+  out->cache_free_blocks = resting_blocks(space->rest);
 }
 
 void collect(Space* space, hummock_space_stats_t* out) {
   const Control* control = space->control;
   const Engine* engine = space->engine;
   const uint64_t used = figure(engine->used);
-  const uint64_t cached = figure(control->cached);
   const uint64_t own = figure(control->own);
   sum_caches(space, out);
+  // Nothing tells of a block at rest where it came from: only what rests is the cache's.
+  const uint64_t cached = space->rest != nullptr ? out->cache_free : figure(control->cached);
   out->bytes = figure(control->bytes);
   out->overhead = sizeof(Control) + engine->first + own;
   out->pool_free = figure(engine->end) - engine->first - used;

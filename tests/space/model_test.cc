@@ -19,7 +19,7 @@ struct Block {
 
 struct Kind {
   const char* name;
-  uint32_t threads, policy, cache, zero, step = 0;
+  uint32_t threads, policy, cache, zero, step = 0, largest = 0;
 };
 
 class Model {
@@ -52,6 +52,7 @@ class Model {
     options.maximum = size_t{24} << 20;
     options.cache_blocks = kind.cache;
     options.cache_step = kind.step;
+    options.cache_largest = kind.largest;
     options.zero = kind.zero;
     return options;
   }
@@ -208,7 +209,9 @@ TEST_CASE("random operations on every kind of space") {
        {Kind{"owner dense", 0, 0, 0, 0}, Kind{"owner proven", 0, 1, 0, 0}, Kind{"spin dense", 1, 0, 0, 0},
         Kind{"spin proven, zeroing", 1, 1, 0, 1}, Kind{"inherit dense", 2, 0, 0, 0},
         Kind{"owner dense, zeroing", 0, 0, 0, 1}, Kind{"spin dense, cache", 1, 0, 16, 0},
-        Kind{"inherit dense, cache, zeroing", 2, 0, 7, 1}, Kind{"spin dense, fine cache", 1, 0, 5, 0, 16}}) {
+        Kind{"inherit dense, cache, zeroing", 2, 0, 7, 1}, Kind{"spin dense, fine cache", 1, 0, 5, 0, 16},
+        Kind{"owner dense, cache", 0, 0, 1024, 0, 0, 256 << 10},
+        Kind{"owner dense, small cache, zeroing", 0, 0, 3, 1}}) {
     CAPTURE(std::string(kind.name));
     Model model(kind, support::run_seed());
     const size_t steps = support::scaled(120000);

@@ -8,8 +8,11 @@
 
 namespace {
 
-double occupancy(size_t bytes, size_t largest, uint32_t policy, uint64_t seed) {
-  support::Space space(support::space_of(bytes, HUMMOCK_SPACE_OWNER, policy));
+double occupancy(size_t bytes, size_t largest, uint32_t policy, bool cache, uint64_t seed) {
+  hummock_space_options_t options = support::space_of(bytes, HUMMOCK_SPACE_OWNER, policy);
+  options.cache_blocks = cache ? 1024 : 0;
+  options.cache_largest = cache ? 64 << 10 : 0;
+  support::Space space(options);
   support::Random random(seed);
   struct Block {
     void* at;
@@ -38,13 +41,14 @@ double occupancy(size_t bytes, size_t largest, uint32_t policy, uint64_t seed) {
 }
 
 // The mean of a few runs: a single one is a random number.
-double mean_occupancy(size_t largest, uint32_t policy) {
+double mean_occupancy(size_t largest, uint32_t policy, bool cache = false) {
   constexpr int kRuns = 4;
   double sum = 0;
   for (int run = 0; run < kRuns; ++run) {
-    sum += occupancy(size_t{256} << 20, largest, policy, support::run_seed() + static_cast<uint64_t>(run));
+    sum += occupancy(size_t{256} << 20, largest, policy, cache,
+                     support::run_seed() + static_cast<uint64_t>(run));
   }
-  MESSAGE("largest ", largest, " policy ", policy, ": ", sum / kRuns);
+  MESSAGE("largest ", largest, " policy ", policy, " cache ", cache, ": ", sum / kRuns);
   return sum / kRuns;
 }
 
@@ -56,6 +60,13 @@ TEST_CASE("first refusal, dense") {
   CHECK(mean_occupancy(65536, HUMMOCK_SPACE_DENSE) >= 0.95);
   CHECK(mean_occupancy(size_t{1} << 20, HUMMOCK_SPACE_DENSE) >= 0.86);
   CHECK(mean_occupancy(size_t{4} << 20, HUMMOCK_SPACE_DENSE) >= 0.77);
+}
+
+// What rests must not stand in the way of what is asked for.
+TEST_CASE("first refusal, dense with a cache") {
+  support::HangGuard guard(850);
+  CHECK(mean_occupancy(65536, HUMMOCK_SPACE_DENSE, true) >= 0.95);
+  CHECK(mean_occupancy(size_t{4} << 20, HUMMOCK_SPACE_DENSE, true) >= 0.77);
 }
 
 TEST_CASE("first refusal, proven") {

@@ -132,6 +132,28 @@ class Driver {
     }
   }
 
+  // While no long range is free, a malloc gives a block at rest to the pool: one that joins two neighbours.
+  void waking() {
+    const size_t most = support::figures(space_).largest_free;
+    for (size_t size = 3000; size < 60000; size = size * 3 / 2) {
+      void* filler = take(most - most / 9, false);
+      void* before = take(70000 + size, false);
+      void* p = take(size, false);
+      void* behind = take(130000 + 3 * size, false);
+      void* wall = take(16, false);
+      give(before, false);
+      give(behind, false);
+      give(p, false);
+      void* more = take(most / 9 - 500000, false);
+      void* q = take(100, true);
+      give(q, true);
+      give(take(size + 2000, true), true);
+      give(more, true);
+      give(wall, true);
+      give(filler, true);
+    }
+  }
+
  private:
   hummock_space_t* space_;
   size_t size_ = 0;
@@ -140,6 +162,7 @@ class Driver {
 struct Published {
   uint32_t threads, policy;
   uint64_t malloc, free;
+  uint32_t cache = 0;
 };
 constexpr uint64_t kPublishedUsable = 50;
 
@@ -147,11 +170,14 @@ constexpr uint64_t kPublishedUsable = 50;
 constexpr Published kPublished[] = {{HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 150, 120},
                                     {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_PROVEN, 100, 60},
                                     {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_DENSE, 160, 135},
-                                    {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_PROVEN, 110, 70}};
+                                    {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_PROVEN, 110, 70},
+                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 340, 140, 1024}};
 
 template <class Work>
 void check(const Published& published, size_t bytes, Work work) {
   hummock_space_options_t options = space_of(bytes, published.threads, published.policy);
+  options.cache_blocks = published.cache;
+  options.cache_largest = published.cache != 0 ? 64 << 10 : 0;
   support::Space space(options);
   stepper::Counts counts;
   const int status = stepper::run([&] { work(space); }, &counts);
@@ -163,9 +189,9 @@ void check(const Published& published, size_t bytes, Work work) {
   const uint64_t most_malloc = counts.most[kMalloc] - counts.most[kEmptyMalloc] + 1;
   const uint64_t most_free = counts.most[kFree] - counts.most[kEmptyFree] + 1;
   const uint64_t most_usable = counts.most[kUsable] - counts.most[kEmptyMalloc] + 1;
-  MESSAGE("threads ", published.threads, " policy ", published.policy, ": malloc ", most_malloc, " of ",
-          counts.calls[kMalloc], " calls, free ", most_free, " of ", counts.calls[kFree], ", usable_size ",
-          most_usable);
+  MESSAGE("threads ", published.threads, " policy ", published.policy, " cache ", published.cache,
+          ": malloc ", most_malloc, " of ", counts.calls[kMalloc], " calls, free ", most_free, " of ",
+          counts.calls[kFree], ", usable_size ", most_usable);
   CHECK(most_usable <= kPublishedUsable);
   CHECK(most_malloc > 20);
   CHECK(most_malloc <= published.malloc);
@@ -207,6 +233,7 @@ TEST_CASE("states made to cost most") {
       Driver driver(space);
       driver.adversarial_pairs();
       driver.short_heads();
+      driver.waking();
     });
   }
 }

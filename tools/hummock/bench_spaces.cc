@@ -48,6 +48,7 @@ void run_one(const Contestant& contestant, const std::string& scenario, const st
              const BenchSpacesOptions& options, Entry& entry) {
   std::vector<std::string> arguments = {worker, scenario, "--seed", std::to_string(options.seed)};
   if (options.quick) arguments.push_back("--quick");
+  if (options.threads != 1) arguments.insert(arguments.end(), {"--threads", std::to_string(options.threads)});
   if (!contestant.space.empty()) arguments.insert(arguments.end(), {"--space", contestant.space});
   std::vector<std::string> environment = contestant.settings;
   environment.push_back(contestant.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + contestant.library);
@@ -152,6 +153,7 @@ int bench_spaces(const BenchSpacesOptions& options) {
                    {"command", options.command},
                    {"seed", options.seed},
                    {"rounds", rounds},
+                   {"threads", options.threads},
                    {"machine", machine_facts()},
                    {"contestants", Json::array()},
                    {"missing", contestants.missing},

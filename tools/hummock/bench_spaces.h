@@ -17,7 +17,8 @@ struct BenchSpacesOptions {
   std::vector<std::string> scenarios;  // none: all
   std::vector<std::string> against;    // contestants beside the spaces; none: all that are there
   bool quick = false;
-  unsigned rounds = 0;  // processes of each contestant and scenario; 0: what the mode says
+  unsigned rounds = 0;   // processes of each contestant and scenario; 0: what the mode says
+  unsigned threads = 1;  // that play a scenario at a time; one of them is measured
   std::uint64_t seed = 1;
   std::string times = "typical";  // which of a call's times the tables show
   std::string json, csv, html;

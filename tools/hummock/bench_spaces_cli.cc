@@ -12,6 +12,9 @@ void add_spaces_options(CLI::App* spaces, BenchSpacesOptions& options) {
   spaces->add_option("--against", options.against, "peers by name; none: all found")->delimiter(',');
   spaces->add_option("--rounds", options.rounds, "processes of each contestant and scenario")
       ->check(CLI::Range(1, 1000));
+  spaces->add_option("--threads", options.threads, "so many play each scenario at a time, one is measured")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   spaces
       ->add_option("--times", options.times,
                    "what the tables show: seen (all calls), typical (undisturbed replays), least")

@@ -22,8 +22,9 @@ struct Known {
 
 std::vector<Known> known_contestants() {
   return {
-      {"space", "a space of one thread: dense, no lock", "hummock", "space", {}},
-      {"space-cache", "a space of all threads, each with a cache", "hummock", "space-cache", {}},
+      {"space", "a space of one thread: dense, no lock, with a cache", "hummock", "space", {}},
+      {"space-bare", "the same without the cache", "hummock", "space-bare", {}},
+      {"space-threads", "a space of all threads, each with a cache", "hummock", "space-threads", {}},
       {"space-small-pages", "as space, in pages of 4 KiB", "hummock", "space-small-pages", {}},
       {"hummock", "malloc of libhummock.so", "hummock", "", {"HUMMOCK_CONF=decay_ms:never,huge_pages:thp"}},
       {"system", "libc's malloc as it is", "system", "", {}},

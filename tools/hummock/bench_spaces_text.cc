@@ -235,6 +235,9 @@ std::string spaces_text(const Json& document, const std::string& times) {
       : times == "seen"  ? "all replays together"
                          : "the least of all replays",
       document["printed"]["title"].get<std::string>(), document["printed"]["machine"].get<std::string>());
+  if (document.value("threads", 1) != 1)
+    text += fmt::format("{} threads play each script at a time; these are the calls of one of them.\n",
+                        document["threads"].get<unsigned>());
   std::vector<std::string> scenarios;
   for (const Json& one : document["processes"])
     if (std::find(scenarios.begin(), scenarios.end(), one["scenario"]) == scenarios.end())

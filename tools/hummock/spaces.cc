@@ -158,6 +158,10 @@ std::optional<Row> look_at(const Process& process, uint64_t address, bool map) {
     const auto cache = at == 0 ? std::nullopt : process.get<space::Cache>(engine_at + at);
     if (cache) row.cache += cache->free_bytes;
   }
+  if (space::has_records(&*engine)) {
+    const auto rest = process.get<uint64_t>(engine_at + engine->lists * sizeof(uint64_t));
+    if (rest) row.cache += *rest;  // the first word of the record
+  }
   row.size = control->bytes;
   row.used = engine->used - control->own - std::min(row.cache, engine->used - control->own);
   row.free = engine->end - engine->first - engine->used + row.cache;

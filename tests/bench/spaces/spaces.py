@@ -16,7 +16,7 @@ import unittest
 
 SOURCE, TOOL, LIBRARY, WORKER = (os.path.realpath(path) for path in sys.argv[1:5])
 SIZES = [4 << 20 >> i for i in range(19)]
-SPACES = ["space", "space-cache", "space-small-pages"]
+SPACES = ["space", "space-bare", "space-threads", "space-small-pages"]
 FIGURES = ["p50", "p99", "p999", "max"]
 ROWS = {"sequential": 19, "churn": 19, "near-full": 13, "alternating": 1, "holes": 6}
 
@@ -56,7 +56,7 @@ class Spaces(unittest.TestCase):
         return [r for r in self.document["results"] if (r["scenario"], r["contestant"]) == (scenario, contestant)]
 
     def test_who_took_part(self):
-        self.assertEqual(self.names[:3], SPACES)
+        self.assertEqual(self.names[:4], SPACES)
         self.assertTrue({"hummock", "system", "glibc-tuned"} <= set(self.names))
         for name in ("jemalloc", "mimalloc", "tcmalloc"):
             self.assertTrue(name in self.names or f"{name} is not installed" in self.document["missing"])
@@ -204,7 +204,7 @@ class Spaces(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertIn(says, done.stderr)
         for arguments, says in ((["sideways"], "no scenario"), (["holes", "--space", "moon"], "no kind"), (["holes", "--seed"], "needs a value"),
-                                (["holes", "--replays", "x"], "is not right"), (["holes", "--loud"], "unknown option"),
+                                (["holes", "--replays", "x"], "is not right"), (["holes", "--threads", "0"], "is not right"), (["holes", "--loud"], "unknown option"),
                                 (["holes", "--space", "space"], "libhummock.so preloaded")):  # fmt: skip
             done = run(*arguments, program=WORKER)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
@@ -218,6 +218,22 @@ class Spaces(unittest.TestCase):
         self.assertEqual([one["name"] for one in few["contestants"]], [*SPACES, "system"])
         self.assertEqual({r["scenario"] for r in few["results"]}, {"alternating"})
         self.assertEqual(few["verdict"], [])
+
+    def test_threads_beside_the_measured_one(self):
+        done = run("bench", "spaces", "alternating", "--quick", "--threads", "3", "--against", "system", "--worker", WORKER, "--lib", LIBRARY,
+                   "--json", self.path("three.json"))  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("3 threads play each script at a time", done.stdout)
+        three = json.loads(pathlib.Path(self.path("three.json")).read_text(encoding="utf-8"))
+        self.assertEqual(three["threads"], 3)
+        one = {p["contestant"]: p for p in self.document["processes"] if p["scenario"] == "alternating"}
+        for process in three["processes"]:
+            self.assertIsNone(process["error"])
+            self.assertEqual(process["failures"], 0)
+            self.assertEqual(process["calls"], one[process["contestant"]]["calls"])
+        peaks = {p["contestant"]: p["peak_bytes"] for p in three["processes"]}
+        for name in ("space", "space-threads"):  # three of one owner, or one as large as three
+            self.assertGreater(peaks[name], 3 * 64 << 20)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ impl SpaceOptions {
     }
 
     /// Each thread keeps up to `blocks` free blocks at hand of each size up to `largest`, sizes rounded up
-    /// to multiples of `step`, a power of two of 16 at least.
+    /// to multiples of `step`, a power of two of 16 at least. Of a space with an owner `step` is 0.
     pub fn cache(mut self, blocks: u32, step: u32, largest: u32) -> Self {
         self.raw.cache_blocks = blocks;
         self.raw.cache_step = step;

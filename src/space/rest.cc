@@ -1,0 +1,44 @@
+#include "space/rest.h"
+
+#include "base/bits.h"
+#include "space/dense.h"
+
+namespace hummock::space {
+
+Rest* make_rest(void* place, size_t largest, uint64_t blocks) {
+  Rest* rest = static_cast<Rest*>(place);  // zeroed with the engine
+  rest->blocks = blocks;
+  rest->largest = block_size(largest);
+  rest->count = rest_lists(largest);
+  const uint64_t rooms = rest->largest < kOneSize ? rest->largest / kGranule + 1 : rest->count;
+  for (uint64_t number = 0; number < rooms; ++number) rest->lists[number].room = blocks;
+  return rest;
+}
+
+void fit_rest(const Engine* engine, Rest* rest) {
+  const uint64_t part = engine->end / 4;
+  rest->enough = uint64_t{1} << (list_of(uint64_t{1} << base::log2_floor(part | 1024)) >> 6);
+}
+
+uint64_t resting_blocks(const Rest* rest) {
+  uint64_t blocks = 0;
+  for (uint64_t number = 0; number < rest->count; ++number) {
+    if (figure(rest->lists[number].first) != 0) blocks += rest->blocks - figure(rest->lists[number].room);
+  }
+  return blocks;
+}
+
+void wake_one(Engine* engine, Rest* rest) {
+  constexpr unsigned kLooks = 8;
+  for (unsigned i = 0; i < kLooks; ++i) {
+    const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest->turn], 0);
+    if (at != 0) return give_dense(engine, at, header(engine, at));
+    rest->turn = rest->turn + 1 == rest->count ? 0 : rest->turn + 1;
+  }
+}
+
+void wake_all(Engine* engine, Rest* rest) {
+  while (rest->bytes != 0) wake_one(engine, rest);
+}
+
+}  // namespace hummock::space

@@ -1,0 +1,106 @@
+// Blocks at rest: what the owner of a space freed and may soon want again, a list for each class. They stay
+// blocks to the engine, so neither their neighbours nor the lists of free ranges are touched: free links the
+// block, malloc of its class takes it back. While no long range is free, nothing comes to rest and each
+// malloc gives one of them to the engine; what would be refused gives all of them to it first.
+#ifndef HUMMOCK_SPACE_REST_H
+#define HUMMOCK_SPACE_REST_H
+
+#include "space/engine.h"
+
+namespace hummock::space {
+
+inline constexpr uint64_t kResting = 8;  // in a header, where no cache marks its blocks (kFromCache)
+inline constexpr size_t kMostResting = size_t{256} << 10;  // the largest request whose block may rest
+inline constexpr uint64_t kOneSize = 8192;                 // blocks below it rest in lists of one size each
+inline constexpr unsigned kStepLog = 8;                    // of longer ones, every list has those of 16 sizes
+
+// Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
+// statistics.
+struct Rest {
+  uint64_t bytes;    // of what rests
+  uint64_t enough;   // the engine's `levels` while a range is long enough, at least
+  uint64_t blocks;   // at most so many a list
+  uint64_t largest;  // bytes of block
+  uint64_t count;    // of lists
+  uint64_t turn;     // the list that is emptied next
+  struct List {
+    uint64_t first;  // the block freed last, or 0; the next stands in its first word
+    uint64_t room;   // so many more may rest
+  } lists[];
+};
+static_assert(sizeof(Rest) % kGranule == 0 && sizeof(Rest::List) % kGranule == 0);
+
+// The list of blocks of a size below kOneSize, and of one not below, which is not above `largest`.
+inline Rest::List* small_list(Rest* rest, uint64_t size) {
+  return &rest->lists[size / kGranule];
+}
+inline Rest::List* large_list(Rest* rest, uint64_t size) {
+  return &rest->lists[kOneSize / kGranule - (kOneSize >> kStepLog)] + (size >> kStepLog);
+}
+// Of lists when blocks of requests up to `largest` rest; those of one size are always there.
+inline uint64_t rest_lists(size_t largest) {
+  const uint64_t size = block_size(largest);
+  return kOneSize / kGranule + (size < kOneSize ? 0 : (size >> kStepLog) - (kOneSize >> kStepLog) + 1);
+}
+// Bytes of the record.
+inline uint64_t rest_size(size_t largest) {
+  return sizeof(Rest) + rest_lists(largest) * sizeof(Rest::List);
+}
+
+Rest* make_rest(void* place, size_t largest, uint64_t blocks);
+// To be told when the space has another size.
+void fit_rest(const Engine* engine, Rest* rest);
+// The number of blocks at rest; sums the lists.
+uint64_t resting_blocks(const Rest* rest);
+// Gives at most one resting block to the engine; looks at a few lists only, in turn.
+void wake_one(Engine* engine, Rest* rest);
+// All of them. Cost: each is given.
+void wake_all(Engine* engine, Rest* rest);
+
+// No free range has the power of two below a quarter of the space: what rests may be what stands between
+// longer ones.
+inline bool is_short(const Engine* engine, const Rest* rest) {
+  return engine->levels < rest->enough;
+}
+
+// Of a header without its seal: what must be 0 for the block to be live, not at rest, and not aligned.
+inline constexpr uint64_t kUnrestful = ~(kSizeMask | kPrevFree);
+
+// A list's first block, if it has `size` bytes, as all have where the list is of one size; else 0. It is
+// a live one from then on.
+template <bool kOfOneSize>
+__attribute__((always_inline)) inline uint64_t take_resting(Engine* engine, Rest* rest, Rest::List* list,
+                                                            uint64_t size) {
+  const uint64_t at = list->first;
+  if (__builtin_expect(at == 0, false)) return 0;
+  const uint64_t value = header(engine, at);
+  if constexpr (!kOfOneSize) {
+    if (__builtin_expect(size_in(value) < size, false)) return 0;
+    size = size_in(value);
+  }
+  list->first = word(engine, at);
+  set_header(engine, at, value & ~kResting);  // between the two: one store for both would be slower
+  ++list->room;
+  rest->bytes -= size;
+  return at;
+}
+
+// The live block comes to rest if its list has room; `value` is its header.
+__attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
+                                                    uint64_t value) {
+  if (__builtin_expect(list->room == 0 || is_short(engine, rest), false)) return false;
+  const uint64_t before = list->first;
+  word(engine, at) = before;
+  // What is freed next is mostly as far from this block as this one is from that before.
+  const uintptr_t guess = reinterpret_cast<uintptr_t>(engine) + 2 * at - before - kHeader;
+  __builtin_prefetch(reinterpret_cast<const void*>(guess), 1);
+  list->first = at;
+  set_header(engine, at, value | kResting);
+  --list->room;
+  rest->bytes += size_in(value);
+  return true;
+}
+
+}  // namespace hummock::space
+
+#endif  // HUMMOCK_SPACE_REST_H
