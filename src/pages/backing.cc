@@ -26,7 +26,7 @@ using options::HugePages;
 using options::values;
 
 // A heap of this size pays for the memory that huge pages waste at its edges.
-constexpr size_t kLargeHeap = size_t{32} << 20;
+constexpr size_t kLargeHeap = size_t{256} << 20;
 
 void add(size_t& figure, size_t bytes) {
   __atomic_fetch_add(&figure, bytes, __ATOMIC_RELAXED);
