@@ -140,10 +140,38 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target) {
   return calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
+namespace {
+
+// Emulators may take the place that pages were moved away from for unmapped, as qemu's user mode does: then
+// nothing can be given back there any more, among other things.
+bool place_is_kept() {
+  const size_t page = page_size();
+  void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return false;
+  volatile char* from = static_cast<char*>(room);
+  *from = 1;
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  bool kept = mremap(room, page, page, flags, static_cast<char*>(room) + page) != MAP_FAILED && *from == 0;
+  if (kept) {
+    *from = 1;
+    kept = madvise(room, page, MADV_DONTNEED) == 0 && *from == 0;
+  }
+  munmap(room, 2 * page);
+  return kept;
+}
+
+}  // namespace
+
 bool lift_pages(void* address, size_t size, void* target) {
   KeepErrno keep;
-  return calls.remap(address, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, target) !=
-         MAP_FAILED;
+  static int8_t possible;  // 0: not tried yet; atomic, relaxed: two threads find the same
+  int8_t known = __atomic_load_n(&possible, __ATOMIC_RELAXED);
+  if (known == 0) {
+    known = place_is_kept() ? 1 : -1;
+    __atomic_store_n(&possible, known, __ATOMIC_RELAXED);
+  }
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  return known == 1 && calls.remap(address, size, size, flags, target) != MAP_FAILED;
 }
 
 uint64_t now_ms() {

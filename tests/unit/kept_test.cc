@@ -128,7 +128,7 @@ TEST_CASE("a block without room behind it moves, with its memory or as a copy") 
       CHECK(marked(blocks[i], i, kSize));
       mark(blocks[i], i, kSize, 3 * kSize);
     }
-    if (how == 0 && !support::checked()) CHECK(lifts > 5);
+    if (how == 0 && !support::checked() && !HUMMOCK_TEST_EMULATED) CHECK(lifts > 5);
     // What they left reads zero where that is promised, and is nobody else's.
     for (int i = 0; i < 20; ++i) {
       char* fresh = static_cast<char*>(hummock_calloc(1, kSize));
