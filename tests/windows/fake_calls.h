@@ -28,8 +28,9 @@ inline void* virtual_alloc(void* at, size_t size, uint32_t type, uint32_t protec
     ++large_granted;
     return real.virtual_alloc(at, size, type & ~static_cast<uint32_t>(MEM_LARGE_PAGES), protection);
   }
-  if (type == MEM_COMMIT && commits_left == 0) return SetLastError(ERROR_COMMITMENT_LIMIT), nullptr;
-  if (type == MEM_COMMIT && commits_left > 0) --commits_left;
+  const bool commits = (type & MEM_COMMIT) != 0;
+  if (commits && commits_left == 0) return SetLastError(ERROR_COMMITMENT_LIMIT), nullptr;
+  if (commits && commits_left > 0) --commits_left;
   return real.virtual_alloc(at, size, type, protection);
 }
 
