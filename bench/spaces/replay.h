@@ -81,24 +81,6 @@ __attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls
   return failures;
 }
 
-// What a span with nothing in it takes now. Found after each replay, not once at the start: the processor's
-// clock is not the same all the time.
-inline double empty_span() {
-  constexpr int kTries = 2000;
-  uint64_t least = ~uint64_t{0}, sum = 0, counted = 0;
-  for (int i = 0; i < 2 * kTries; ++i) {
-    const uint64_t start = ticks();
-    const uint64_t span = ticks() - start;
-    if (i < kTries) {
-      if (span < least) least = span;
-    } else if (span <= 2 * least + 100) {
-      sum += span;
-      ++counted;
-    }
-  }
-  return counted == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(counted);
-}
-
 // A thread that plays the same script beside the measured one, on blocks of its own, until it is told to
 // stop.
 template <class Make>
@@ -145,6 +127,7 @@ void replay(const Script& script, const Make& make, unsigned threads, Record& re
   const uint64_t before = usage_now().minor_faults;
   for (unsigned i = 0; i < record.replays(); ++i) {
     record.failures += replay_once(script, calls, slots, record.of_replay(i));
+    // After each replay, not once at the start: the processor's clock is not the same all the time.
     record.overhead += empty_span() / record.replays();
   }
   record.minor_faults = usage_now().minor_faults - before;

@@ -7,19 +7,7 @@ TickScale tick_scale = {1.0, 0};
 
 void ticks_calibrate() {
   if (tick_scale.overhead != 0) return;
-  // The mean without outliers: where the counter goes in steps, the least would be too little.
-  constexpr int kTries = 2000;
-  uint64_t least = ~uint64_t{0}, sum = 0, counted = 0;
-  for (int i = 0; i < 2 * kTries; ++i) {
-    const uint64_t start = ticks();
-    const uint64_t span = ticks() - start;
-    if (i < kTries) {
-      if (span < least) least = span;
-    } else if (span <= 2 * least + 100) {
-      sum += span;
-      ++counted;
-    }
-  }
+  const double empty = empty_span();
   const uint64_t start = ticks();
   const uint64_t start_time = nanoseconds();
   while (nanoseconds() - start_time < 10000000) {
@@ -27,7 +15,7 @@ void ticks_calibrate() {
   const uint64_t span = ticks() - start;
   tick_scale.nanoseconds_per_tick =
       static_cast<double>(nanoseconds() - start_time) / static_cast<double>(span == 0 ? 1 : span);
-  tick_scale.overhead = sum < counted || counted == 0 ? 1 : sum / counted;
+  tick_scale.overhead = empty < 1 ? 1 : static_cast<uint64_t>(empty);
 }
 
 size_t Latency::index_of(uint64_t value) {
