@@ -246,18 +246,20 @@ MODES = ("huge_pages:off", "huge_pages:auto", "huge_pages:thp", "huge_pages:2m")
 
 
 def random_reads(rounds=3):
-    """Prints the gain, best of the rounds, which take turns. Times are not asserted."""
-    best, several, last = {}, {}, {}
+    """Prints the gain, best of the rounds, which take turns, and below it what the same reads gain in plain
+    mappings: all that the machine gives. Times are not asserted."""
+    plain = {"one mapping, small": "small", "one mapping, huge": "huge"}
+    one, several, last = {}, {}, {}
     for _ in range(rounds):
-        for conf in MODES:
+        for what in (*MODES, *plain):
             with huge_pool.pool(640):
-                last[conf] = done = run(conf, "random", 1024)
-            best[conf] = min(best.get(conf, 1e9), float(done.figures["ns"]))
-            several[conf] = min(several.get(conf, 1e9), float(done.figures["ns_of_several"]))
-    for conf in MODES:
-        done = last[conf]
-        print(f"{conf:16} {best[conf]:6.1f} ns a read one by one, {best[MODES[0]] / best[conf]:4.2f} times as fast as off; "
-              f"{several[conf]:5.1f} eight at a time, {several[MODES[0]] / several[conf]:4.2f} times; "
+                last[what] = done = run("" if what in plain else what, "random", 1024, plain.get(what, ""))
+            one[what] = min(one.get(what, 1e9), float(done.figures["ns"]))
+            several[what] = min(several.get(what, 1e9), float(done.figures["ns_of_several"]))
+    for what, done in last.items():
+        slow = "one mapping, small" if what in plain else MODES[0]
+        print(f"{what:18} {one[what]:6.1f} ns a read one by one, {one[slow] / one[what]:4.2f} times as fast; "
+              f"{several[what]:5.1f} eight at a time, {several[slow] / several[what]:4.2f} times; "
               f"resident {done['full.Rss'] // MIB} MiB, huge {done['full.AnonHugePages'] // MIB} transparent, "
               f"{done['full.Private_Hugetlb'] // MIB} set aside", flush=True)
 

@@ -3,13 +3,16 @@
 //   heap MIB [free|part|trim|fork]   small blocks; then frees all, frees three of four, frees and trims, or
 //                                    forks a child that writes everywhere
 //   disable COMMAND...               PR_SET_THP_DISABLE, then the command
-//   random MIB                       nanoseconds (of CPU time, the best of 24 rounds) of a random read
+//   random MIB [small|huge]          nanoseconds (of CPU time, the best of 24 rounds) of a random read of its
+//                                    small blocks; or of as many in one mapping of such pages, without any
+//                                    malloc
 #include <dlfcn.h>
 #include <hummock/hummock.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -145,19 +148,39 @@ static double read_chains(char** at, int chains, int reads) {
   return (seconds() - start) * 1e9 / reads;
 }
 
-static int random_reads(size_t mib) {
-  enum { kBlock = 64, kReads = 1 << 19, kChains = 8 };
-  const size_t blocks_of_64 = mib * 1048576 / kBlock;
-  char* first = NULL;
-  for (size_t i = 0; i < blocks_of_64; ++i) {
-    char* block = malloc(kBlock);
-    memset(block, 0, kBlock);
-    *(void**)(block + 8) = first;
-    first = block;
+enum { kBlock = 64, kReads = 1 << 19, kChains = 8, kHugePage = 2 << 20 };
+
+// What `count` blocks of one malloc each are without it: a row of them on pages of one kind.
+static char* row_of_blocks(size_t count, int advice) {
+  char* row =
+      mmap(NULL, count * kBlock + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (row == MAP_FAILED) return NULL;
+  row += -(uintptr_t)row % kHugePage;
+  madvise(row, count * kBlock, advice);
+  return row;
+}
+
+static char** places_of_blocks(size_t count, const char* pages) {
+  char** place =
+      mmap(NULL, count * sizeof *place, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) return NULL;
+  char* row = NULL;
+  if (*pages != 0) {
+    row = row_of_blocks(count, strcmp(pages, "huge") == 0 ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (row == NULL) return NULL;
   }
-  char** place = malloc(blocks_of_64 * sizeof *place);
-  size_t n = 0;
-  for (char* block = first; block != NULL; block = *(void**)(block + 8)) place[n++] = block;
+  for (size_t i = 0; i < count; ++i) {
+    place[i] = row != NULL ? row + i * kBlock : malloc(kBlock);
+    if (place[i] == NULL) return NULL;
+    memset(place[i], 0, kBlock);
+  }
+  return place;
+}
+
+static int random_reads(size_t mib, const char* pages) {
+  const size_t n = mib * 1048576 / kBlock;
+  char** place = places_of_blocks(n, pages);
+  if (place == NULL) return 3;
   // Sattolo's shuffle makes one ring of all of them.
   uint64_t state = 42;
   for (size_t i = n - 1; i > 0; --i) {
@@ -170,7 +193,7 @@ static int random_reads(size_t mib) {
   for (size_t i = 0; i < n; ++i) *(void**)place[i] = place[(i + 1) % n];
   char* at[kChains];
   for (size_t k = 0; k < kChains; ++k) at[k] = place[n / kChains * k];
-  free(place);
+  munmap(place, n * sizeof *place);
   double single = 1e9, several = 1e9;
   for (int round = 0; round < 24; ++round) {
     const double one = read_chains(at, 1, kReads), eight = read_chains(at, kChains, kReads);
@@ -190,7 +213,8 @@ int main(int argc, char** argv) {
   }
   if (argc >= 3 && strcmp(argv[1], "heap") == 0)
     return heap(strtoul(argv[2], NULL, 10), argc > 3 ? argv[3] : "");
-  if (argc >= 3 && strcmp(argv[1], "random") == 0) return random_reads(strtoul(argv[2], NULL, 10));
-  fprintf(stderr, "probe: heap MIB [free|part|trim|fork] | disable COMMAND | random MIB\n");
+  if (argc >= 3 && strcmp(argv[1], "random") == 0)
+    return random_reads(strtoul(argv[2], NULL, 10), argc > 3 ? argv[3] : "");
+  fprintf(stderr, "probe: heap MIB [free|part|trim|fork] | disable COMMAND | random MIB [small|huge]\n");
   return 2;
 }
