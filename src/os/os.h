@@ -137,7 +137,8 @@ size_t available_bytes();
 unsigned process_id();
 
 // A new descriptor that appends to the file, which is made if need be, out of the way of the program's
-// own descriptors and closed in programs it executes; -1 and *error.
+// own descriptors and closed in programs it executes; -1 and *error. On Windows it is in the folder for
+// temporary files where `path` cannot be opened, and *error says why.
 int open_append(const char* path, int* error);
 
 // `path` made absolute in `room` bytes; false when it does not fit or the folder is unknown.

@@ -27,6 +27,7 @@ size_t folder;         // bytes of `path` before the name, once known; 0: the na
 int file = -1;
 uint64_t identity;  // of the file: the program may close descriptors that are not its own
 uint64_t started;   // ns
+int denied;         // the error for which the file is not where it was asked for, else 0
 bool forked;        // atomic, relaxed: the child has no file of its own yet
 size_t total;       // atomic, relaxed
 
@@ -68,6 +69,9 @@ void write_head(unsigned parent) {
   process << "process: " << process_id();
   if (parent != 0) process << ", forked from " << parent;
   base::write_line(file, process);
+  if (denied != 0)
+    base::write_line(
+        file, Line("") << "here because: " << path << " cannot be opened (" << error_name(denied) << ")");
   describe_machine(file);
   options::print_effective(file, "option: ");
   base::write_line(file, Line("") << "events:");
@@ -81,6 +85,7 @@ bool open_file() {
                      << "): no region log");
     return false;
   }
+  denied = error;
   __atomic_store_n(&identity, file_identity(opened), __ATOMIC_RELAXED);
   __atomic_store_n(&file, opened, __ATOMIC_RELAXED);
   return true;

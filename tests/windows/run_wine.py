@@ -142,6 +142,14 @@ def run_options(game, _):
     game.run("game", "interface").passed().check(game.logs == 0, "log_file, and yet the usual log")
     found = [log.read_text() for log in (game.directory / "my logs").glob("the *.log")]
     game.check(len(found) == 1 and "option: huge_max:2G" in found[0], f"{len(found)} logs where log_file says, or no 2G")
+    # A folder that is not there: the log is among the temporary files, and says why.
+    for old in game.options.prefix.rglob("astray *.log"):
+        old.unlink()
+    game.write_conf("log_file:no such folder\\astray %p.log\n")
+    game.run("game", "interface").passed().check(game.logs == 0, "log_file, and yet the usual log")
+    found = [log.read_text() for log in game.options.prefix.rglob("astray *.log")]
+    game.check(len(found) == 1 and re.search(r"here because: .*astray \d+\.log cannot be opened \(error 3", found[0]),
+               f"{len(found)} logs in the folder for temporary files, or no reason")
     game.write_conf("background:on\n")
     game.run("game", "background").passed().has_header().has("option: background:on")
     game.write_conf("checked:on\n")
