@@ -51,7 +51,7 @@ void delist(Shard& shard, SlabHeader* slab) {
 void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
   set_relaxed(slab->home, heap);
-  set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
+  set_relaxed(slab->notify, slab::worth_while(slab));
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
   // Acquire for the links of the chain, release for the owner above.
   slab::drain(slab, slab::take_remote(slab, slab::kQueued));
@@ -88,7 +88,7 @@ void settle(SlabHeader* slab) {
 }  // namespace
 
 void give_away(SlabHeader* slab, heap::Heap* home) {
-  const uint32_t want = slab->capacity / 4;
+  const uint32_t want = slab::worth_while(slab);
   const uint32_t have = slab::available(slab);
   set_relaxed(slab->home, home);
   set_relaxed(slab->shared_live, static_cast<uint32_t>(slab->used()));

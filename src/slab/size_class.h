@@ -38,21 +38,12 @@ constexpr size_t size_of(unsigned size_class) {
   return (size_t{256} << doubling) + (size_t{32} << doubling) * (step + 1);
 }
 
-// Blocks above 8 KiB share slots: the span of up to 8 slots, of at least 4 blocks, that wastes least.
+// Blocks above 8 KiB stand in the fewest slots of which at most a sixteenth is left over: a short slab is
+// sooner empty, and then its memory is anybody's.
 constexpr unsigned slots_for(size_t block) {
-  if (block <= kSlotSize / 8) return 1;
-  unsigned best = 0;
-  size_t best_waste = 0;
-  for (unsigned slots = 1; slots <= 8; ++slots) {
-    const size_t bytes = slots * kSlotSize;
-    if (bytes / block < 4) continue;
-    const size_t waste = (bytes % block) * 1000 / bytes;
-    if (best == 0 || waste < best_waste) {
-      best = slots;
-      best_waste = waste;
-    }
-  }
-  return best;
+  unsigned slots = 1;
+  while (block > kSlotSize / 8 && slots * kSlotSize % block * 16 > slots * kSlotSize) ++slots;
+  return slots;
 }
 
 struct ClassTable {
@@ -71,7 +62,14 @@ constexpr ClassTable make_table() {
   return table;
 }
 
+constexpr unsigned most_slots() {
+  unsigned most = 0;
+  for (unsigned c = 1; c < kTiny; ++c) most = slots_for(size_of(c)) > most ? slots_for(size_of(c)) : most;
+  return most;
+}
+
 inline constexpr ClassTable kTable = make_table();
+static_assert(most_slots() <= 8);  // the tables of slabs, and block_index, count on it
 static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
 

@@ -107,7 +107,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   slab->size_class = static_cast<uint8_t>(size_class);
   slab->home_frees = slab->full = slab->listed = false;
   slab->gone.own = 0;
-  set_relaxed(slab->notify, uint32_t{slab->capacity / 4u != 0 ? slab->capacity / 4u : 1u});
+  set_relaxed(slab->notify, worth_while(slab));
   slab->kind = kind;
   slab->back = 0;
   for (unsigned i = 1; i < row.slots; ++i) {
@@ -151,8 +151,8 @@ void* take_blocks(SlabHeader* slab) {
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
   // acquire: pairs with the release of push_remote, so that links and gone.remote are seen. Who changes the
-  // latter takes the word first, and leaves another one: with the same count kTurn differs. It changes once for
-  // a count, as other pages can only go when more blocks have come.
+  // latter takes the word first, and leaves another one: with the same count kTurn differs. It changes once
+  // for a count, as other pages can only go when more blocks have come.
   uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   uint16_t gone;
   do {

@@ -39,6 +39,11 @@ void destroy(SlabHeader* slab);
 // freed, what others freed, then memory never used: 8 KiB of it at most. O(1), but for the last two.
 void* take_blocks(SlabHeader* slab);
 
+// So many free blocks make it worth while to look at the slab again, or to take it over.
+inline uint32_t worth_while(const SlabHeader* slab) {
+  return slab->capacity < 4 ? 1 : slab->capacity / 4u;
+}
+
 // Writes the owner in every slot of the slab.
 inline void set_owner(SlabHeader* slab, uintptr_t owner) {
   for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].owner, owner);
