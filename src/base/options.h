@@ -37,7 +37,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(int64_t, decay_ms, number, 1000, -1, 86400000, "never=-1", any_time,                                 \
     "milliseconds until free memory goes back to the system; 0 at once")                                 \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                             \
-    "most free memory kept until it decays; auto is max(8M, half of the most lately in use)")            \
+    "most free memory kept until it decays; auto is max(8M, half of what is in use)")                    \
   X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
   X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")              \
   X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0", start,                                        \

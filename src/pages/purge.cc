@@ -60,8 +60,7 @@ size_t budget_slots() {
   if (limit != 0) return limit / kSlotSize;
   const size_t used = relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  const size_t high = relaxed(high_used) > used ? relaxed(high_used) : used;
-  return (high / 2 > least ? high / 2 : least) + regret();
+  return (used / 2 > least ? used / 2 : least) + regret();
 }
 
 // Purges the runs of `mask`, a bit for `unit` bytes each; the bits of what the system refused.
