@@ -151,6 +151,7 @@ void* allocate_slow(Bin* bin) {
     if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
+  if (void* block = borrow(heap, size_class)) return block;
   return small_block(size_class);
 }
 
@@ -184,7 +185,9 @@ void* allocate_zeroed(size_t size) {
   Bin* bin = &thread_heap->bins[size_class];
   void* block = pop(bin);
   if (block == nullptr) block = allocate_slow(bin);
-  return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
+  if (block == nullptr) return nullptr;
+  const bool sure = size_class < kFirstBorrower;
+  return memset(block, 0, sure ? slab::kTable.row[size_class].block_size : usable_size(block));
 }
 
 void* allocate_aligned(size_t align, size_t size) {

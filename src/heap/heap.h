@@ -52,6 +52,7 @@ struct Reserve {
   uint8_t evicted;  // lists given back since one was taken
   uint8_t direct;   // blocks freed straight to their slabs since then, modulo 256
   bool taken;       // since sweep() last looked
+  uint8_t borrowed;  // blocks of the next class handed out since this one last ran short
 };
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.

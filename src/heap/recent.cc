@@ -178,7 +178,7 @@ void open_bins(Heap* heap) {
     bin.blocks = bin.recent = &bin;
     heap->current[c] = nullptr;
     Reserve& reserve = heap->reserve[c];
-    reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = 0;
+    reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = reserve.borrowed = 0;
     reserve.beyond = 0;
     reserve.taken = false;
     if (c == 0) continue;
@@ -219,7 +219,7 @@ void put_aside(Heap* heap, Bin* bin) {
 void after_shortage(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
   if (reserve.beyond != 0) learn(reserve, size_class);
-  reserve.evicted = 0;
+  reserve.evicted = reserve.borrowed = 0;
   set_limits(heap->bins[size_class], reserve, list_blocks(size_class), reserve.most);
 }
 

@@ -66,6 +66,33 @@ void leave(Heap* heap, SlabHeader* slab) {
 
 }  // namespace
 
+namespace {
+
+// What is left to hand out there, if anything, was never touched.
+bool is_spent(const SlabHeader* slab) {
+  return slab->free == slab::end_of(slab) && slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
+}
+
+// Then the class should carve after all: each time it is short costs more than a block at hand.
+constexpr uint8_t kMostBorrowed = 32;
+
+}  // namespace
+
+void* borrow(Heap* heap, unsigned size_class) {
+  const unsigned next = size_class + 1;
+  Reserve& reserve = heap->reserve[size_class];
+  if (size_class < kFirstBorrower || next >= slab::kTiny || !heap->attached) return nullptr;
+  if (!has_recent(heap, next) || has_recent(heap, size_class)) return nullptr;
+  const SlabHeader* current = heap->current[size_class];
+  if ((current != nullptr && !is_spent(current)) || !heap->partial[size_class].empty()) return nullptr;
+  if (reserve.borrowed == kMostBorrowed) return nullptr;
+  ++reserve.borrowed;
+  Bin* bin = &heap->bins[next];
+  void* block = take_last(bin);
+  if (block == nullptr) block = pop(bin);
+  return block != nullptr ? block : take_recent(heap, next);
+}
+
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
   if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick);
