@@ -102,6 +102,12 @@ void* refill(Heap* heap, unsigned size_class) {
   if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
   SlabHeader*& current = heap->current[size_class];
+  // What was freed in other slabs comes before memory never touched.
+  if (current != nullptr && is_spent(current) && !heap->partial[size_class].empty()) {
+    SlabHeader* fresh = current;
+    current = heap->partial[size_class].pop_front();
+    heap->partial[size_class].push_back(fresh);
+  }
   for (;;) {
     if (current != nullptr) {
       if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
