@@ -54,7 +54,7 @@ SlabHeader* slab_of(const void* block) {
   return slab - slab->back;
 }
 
-bool are_blocks(const Bin& bin, const List& list) {
+__attribute__((noinline)) bool are_blocks(const Bin& bin, const List& list) {
   const SlabHeader* slab = nullptr;
   void* block = list.first;
   for (unsigned left = list.count; left != 0; --left, block = slab::link_of(block)) {
@@ -64,9 +64,9 @@ bool are_blocks(const Bin& bin, const List& list) {
   return block == &bin;
 }
 
-void check_list(const Bin& bin, const List& list, unsigned size_class) {
+inline void check_list(const Bin& bin, const List& list, unsigned size_class) {
   const bool good = slab::stands_at_multiples(size_class)
-                        ? list.sum % slab::kTable.row[size_class].block_size == 0
+                        ? slab::is_multiple(list.sum, size_class)
                         : are_blocks(bin, list);
   if (__builtin_expect(!good, false)) bad_list(list.first, list.count, size_class);
 }
