@@ -99,6 +99,15 @@ void* other_block(size_t size) {
   return block != nullptr ? block : allocate_slow(bin);
 }
 
+// With no more room than asked for, as much room as may be was asked for already.
+void* exact_block(size_t size) {
+  const unsigned size_class = slab::class_of(size);
+  Bin* bin = &thread_heap->bins[size_class];
+  void* block = take_last(bin);
+  if (block == nullptr) block = pop(bin);
+  return block != nullptr ? block : small_block(size_class);
+}
+
 void* move(const Block& block, void* p, size_t size, bool zero) {
   void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : other_block(size);
   if (fresh == nullptr) return nullptr;
@@ -202,7 +211,8 @@ void* reallocate(void* p, size_t size) {
   const size_t room = room_in_own(p);
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
-  void* fresh = other_block(with_room_to_grow(room, size));
+  const size_t wanted = with_room_to_grow(room, size);
+  void* fresh = wanted != size && wanted > kSmallPage ? exact_block(wanted) : other_block(wanted);
   if (fresh == nullptr) return nullptr;
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller
