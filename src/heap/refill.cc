@@ -102,8 +102,9 @@ void* refill(Heap* heap, unsigned size_class) {
   if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
   SlabHeader*& current = heap->current[size_class];
-  // What was freed in other slabs comes before memory never touched.
-  if (current != nullptr && is_spent(current) && !heap->partial[size_class].empty()) {
+  // Of blocks of a page and more, those freed in other slabs come before memory never touched.
+  if (size_class >= kFirstBorrower && current != nullptr && is_spent(current) &&
+      !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
     current = heap->partial[size_class].pop_front();
     heap->partial[size_class].push_back(fresh);
