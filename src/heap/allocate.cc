@@ -160,7 +160,9 @@ void* allocate_slow(Bin* bin) {
     if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
-  if (void* block = borrow(heap, size_class)) return block;
+  if (size_class >= kFirstBorrower) {
+    if (void* block = borrow(heap, size_class)) return block;
+  }
   return small_block(size_class);
 }
 

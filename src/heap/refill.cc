@@ -81,7 +81,7 @@ constexpr uint8_t kMostBorrowed = 32;
 void* borrow(Heap* heap, unsigned size_class) {
   const unsigned next = size_class + 1;
   Reserve& reserve = heap->reserve[size_class];
-  if (size_class < kFirstBorrower || next >= slab::kTiny || !heap->attached) return nullptr;
+  if (next >= slab::kTiny || !heap->attached) return nullptr;
   if (!has_recent(heap, next) || has_recent(heap, size_class)) return nullptr;
   const SlabHeader* current = heap->current[size_class];
   if ((current != nullptr && !is_spent(current)) || !heap->partial[size_class].empty()) return nullptr;
