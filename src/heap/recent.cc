@@ -19,7 +19,7 @@
 namespace hummock::heap {
 namespace {
 
-constexpr int kListBytes = 16 << 10;
+constexpr int kListBytes = 32 << 10;
 constexpr int kListBlocks = 256;
 constexpr int kListLeast = 2;
 constexpr int kLeastBlocks = 8;
