@@ -65,9 +65,8 @@ __attribute__((noinline)) bool are_blocks(const Bin& bin, const List& list) {
 }
 
 inline void check_list(const Bin& bin, const List& list, unsigned size_class) {
-  const bool good = slab::stands_at_multiples(size_class)
-                        ? slab::is_multiple(list.sum, size_class)
-                        : are_blocks(bin, list);
+  const bool good =
+      slab::stands_at_multiples(size_class) ? slab::is_multiple(list.sum, size_class) : are_blocks(bin, list);
   if (__builtin_expect(!good, false)) bad_list(list.first, list.count, size_class);
 }
 

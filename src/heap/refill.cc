@@ -70,7 +70,8 @@ namespace {
 
 // What is left to hand out there, if anything, was never touched.
 bool is_spent(const SlabHeader* slab) {
-  return slab->free == slab::end_of(slab) && slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
+  return slab->free == slab::end_of(slab) &&
+         slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
 }
 
 // Then the class should carve after all: each time it is short costs more than a block at hand.

@@ -82,8 +82,8 @@ constexpr bool stands_at_multiples(unsigned size_class) {
   return size_class <= class_of(kMaxAtMultiples);
 }
 
-// For those: a sum is a multiple of the block size when, divided by the power of two in it, it is one of what is
-// odd in it; and the product of an odd number's multiple with its inverse modulo 2^64 is the quotient.
+// For those: a sum is a multiple of the block size when, divided by the power of two in it, it is one of what
+// is odd in it; and the product of an odd number's multiple with its inverse modulo 2^64 is the quotient.
 struct Divisor {
   uint64_t inverse;
   uint64_t most;   // the largest quotient
