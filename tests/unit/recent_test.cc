@@ -156,8 +156,6 @@ TEST_CASE("what an aligned block, or one that grew, has room for is of its own c
     CHECK(reinterpret_cast<uintptr_t>(aligned) % size == 0);
     hummock_free(aligned);
     // Twice a quarter more would count as another size.
-    give(take(8, hummock_good_size(30000)));
-    give(take(8, hummock_good_size(hummock_good_size(30000) + 1)));
     give(take(8, hummock_good_size(36864 + 1)));
     void* grown = hummock_realloc(hummock_malloc(27000), 29958);
     CHECK(hummock_usable_size(grown) <= 29958 + 29958 / 4);
