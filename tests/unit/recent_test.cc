@@ -151,12 +151,12 @@ TEST_CASE("what an aligned block, or one that grew, has room for is of its own c
   std::thread([] {
     const size_t size = 8192;
     const size_t next = hummock_good_size(size + 1);
-    give(take(8, next));
+    give(take(3, next));
     void* aligned = hummock_aligned_alloc(size, size);
     CHECK(reinterpret_cast<uintptr_t>(aligned) % size == 0);
     hummock_free(aligned);
     // Twice a quarter more would count as another size.
-    give(take(8, hummock_good_size(36864 + 1)));
+    give(take(3, hummock_good_size(36864 + 1)));
     void* grown = hummock_realloc(hummock_malloc(27000), 29958);
     CHECK(hummock_usable_size(grown) <= 29958 + 29958 / 4);
     CHECK(hummock_realloc(grown, 29958) == grown);
