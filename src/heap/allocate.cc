@@ -99,7 +99,7 @@ void* other_block(size_t size) {
   return block != nullptr ? block : allocate_slow(bin);
 }
 
-// With no more room than asked for, as much room as may be was asked for already.
+// Of the very class: a block that grows has as much room more as may be, and needs no next class's.
 void* exact_block(size_t size) {
   const unsigned size_class = slab::class_of(size);
   Bin* bin = &thread_heap->bins[size_class];

@@ -64,17 +64,13 @@ void leave(Heap* heap, SlabHeader* slab) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-// What is left to hand out there, if anything, was never touched.
+// What is left to hand out there, if anything, has no memory yet, or no more.
 bool is_spent(const SlabHeader* slab) {
   return slab->free == slab::end_of(slab) &&
          slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
 }
 
-// Then the class should carve after all: each time it is short costs more than a block at hand.
+// Then the class shall have one more block of its own: to borrow each time costs more than a block at hand.
 constexpr uint8_t kMostBorrowed = 32;
 
 }  // namespace
@@ -103,7 +99,7 @@ void* refill(Heap* heap, unsigned size_class) {
   if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
   SlabHeader*& current = heap->current[size_class];
-  // Of blocks of a page and more, those freed in other slabs come before memory never touched.
+  // Of blocks of more than a page, those freed in other slabs come before memory never touched.
   if (size_class >= kFirstBorrower && current != nullptr && is_spent(current) &&
       !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
