@@ -89,7 +89,8 @@ HUMMOCK_EXPORT void* hummock_realloc_zero(void* block, size_t size) HUMMOCK_NOEX
 /* The usable size of a live block; 0 for NULL. In checked mode: the size asked for. O(1). */
 HUMMOCK_EXPORT size_t hummock_usable_size(const void* block) HUMMOCK_NOEXCEPT;
 
-/* The usable size that malloc(size) would give; 0 when no block can be that large. Pure. */
+/* The usable size that malloc(size) would give at least (a block of 4 KiB or more may have up to a quarter
+ * more than `size`); 0 when no block can be that large. Pure. */
 HUMMOCK_EXPORT size_t hummock_good_size(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Gives free memory back to the system, from any thread, all but about `keep` bytes. Returns 1 when

@@ -99,6 +99,15 @@ void* other_block(size_t size) {
   return block != nullptr ? block : allocate_slow(bin);
 }
 
+// Of the very class: a block that grows has as much room more as may be, and needs no next class's.
+void* exact_block(size_t size) {
+  const unsigned size_class = slab::class_of(size);
+  Bin* bin = &thread_heap->bins[size_class];
+  void* block = take_last(bin);
+  if (block == nullptr) block = pop(bin);
+  return block != nullptr ? block : small_block(size_class);
+}
+
 void* move(const Block& block, void* p, size_t size, bool zero) {
   void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : other_block(size);
   if (fresh == nullptr) return nullptr;
@@ -151,6 +160,9 @@ void* allocate_slow(Bin* bin) {
     if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
+  if (size_class >= kFirstBorrower) {
+    if (void* block = borrow(heap, size_class)) return block;
+  }
   return small_block(size_class);
 }
 
@@ -184,7 +196,9 @@ void* allocate_zeroed(size_t size) {
   Bin* bin = &thread_heap->bins[size_class];
   void* block = pop(bin);
   if (block == nullptr) block = allocate_slow(bin);
-  return block == nullptr ? nullptr : memset(block, 0, slab::kTable.row[size_class].block_size);
+  if (block == nullptr) return nullptr;
+  const bool sure = size_class < kFirstBorrower;
+  return memset(block, 0, sure ? slab::kTable.row[size_class].block_size : usable_size(block));
 }
 
 void* allocate_aligned(size_t align, size_t size) {
@@ -199,7 +213,8 @@ void* reallocate(void* p, size_t size) {
   const size_t room = room_in_own(p);
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
-  void* fresh = other_block(with_room_to_grow(room, size));
+  const size_t wanted = with_room_to_grow(room, size);
+  void* fresh = wanted != size && wanted > kSmallPage ? exact_block(wanted) : other_block(wanted);
   if (fresh == nullptr) return nullptr;
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller

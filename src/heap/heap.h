@@ -45,13 +45,14 @@ struct ReserveList {
 struct Reserve {
   uint8_t first;
   uint8_t count;
-  uint8_t allowed;  // most of them for now
-  uint8_t most;     // as many are allowed when such blocks are asked for; learnt
-  uint16_t beyond;  // eights of blocks given back since the class last ran short, as they were too many
-  uint8_t least;    // the lowest count since sweep() last looked
-  uint8_t evicted;  // lists given back since one was taken
-  uint8_t direct;   // blocks freed straight to their slabs since then, modulo 256
-  bool taken;       // since sweep() last looked
+  uint8_t allowed;   // most of them for now
+  uint8_t most;      // as many are allowed when such blocks are asked for; learnt
+  uint16_t beyond;   // eights of blocks given back since the class last ran short, as they were too many
+  uint8_t least;     // the lowest count since sweep() last looked
+  uint8_t evicted;   // lists given back since one was taken
+  uint8_t direct;    // blocks freed straight to their slabs since then, modulo 256
+  bool taken;        // since sweep() last looked
+  uint8_t borrowed;  // blocks of the next class handed out since this one last ran short
 };
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.

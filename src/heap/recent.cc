@@ -19,7 +19,7 @@
 namespace hummock::heap {
 namespace {
 
-constexpr int kListBytes = 16 << 10;
+constexpr int kListBytes = 32 << 10;
 constexpr int kListBlocks = 256;
 constexpr int kListLeast = 2;
 constexpr int kLeastBlocks = 8;
@@ -54,7 +54,7 @@ SlabHeader* slab_of(const void* block) {
   return slab - slab->back;
 }
 
-bool are_blocks(const Bin& bin, const List& list) {
+__attribute__((noinline)) bool are_blocks(const Bin& bin, const List& list) {
   const SlabHeader* slab = nullptr;
   void* block = list.first;
   for (unsigned left = list.count; left != 0; --left, block = slab::link_of(block)) {
@@ -64,10 +64,9 @@ bool are_blocks(const Bin& bin, const List& list) {
   return block == &bin;
 }
 
-void check_list(const Bin& bin, const List& list, unsigned size_class) {
-  const bool good = slab::stands_at_multiples(size_class)
-                        ? list.sum % slab::kTable.row[size_class].block_size == 0
-                        : are_blocks(bin, list);
+inline void check_list(const Bin& bin, const List& list, unsigned size_class) {
+  const bool good =
+      slab::stands_at_multiples(size_class) ? slab::is_multiple(list.sum, size_class) : are_blocks(bin, list);
   if (__builtin_expect(!good, false)) bad_list(list.first, list.count, size_class);
 }
 
@@ -178,7 +177,7 @@ void open_bins(Heap* heap) {
     bin.blocks = bin.recent = &bin;
     heap->current[c] = nullptr;
     Reserve& reserve = heap->reserve[c];
-    reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = 0;
+    reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = reserve.borrowed = 0;
     reserve.beyond = 0;
     reserve.taken = false;
     if (c == 0) continue;
@@ -219,7 +218,7 @@ void put_aside(Heap* heap, Bin* bin) {
 void after_shortage(Heap* heap, unsigned size_class) {
   Reserve& reserve = heap->reserve[size_class];
   if (reserve.beyond != 0) learn(reserve, size_class);
-  reserve.evicted = 0;
+  reserve.evicted = reserve.borrowed = 0;
   set_limits(heap->bins[size_class], reserve, list_blocks(size_class), reserve.most);
 }
 

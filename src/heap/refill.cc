@@ -64,7 +64,31 @@ void leave(Heap* heap, SlabHeader* slab) {
   }
 }
 
+// What is left to hand out there, if anything, has no memory yet, or no more.
+bool is_spent(const SlabHeader* slab) {
+  return slab->free == slab::end_of(slab) &&
+         slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
+}
+
+// Then the class shall have one more block of its own: to borrow each time costs more than a block at hand.
+constexpr uint8_t kMostBorrowed = 32;
+
 }  // namespace
+
+void* borrow(Heap* heap, unsigned size_class) {
+  const unsigned next = size_class + 1;
+  Reserve& reserve = heap->reserve[size_class];
+  if (next >= slab::kTiny || !heap->attached) return nullptr;
+  if (!has_recent(heap, next) || has_recent(heap, size_class)) return nullptr;
+  const SlabHeader* current = heap->current[size_class];
+  if ((current != nullptr && !is_spent(current)) || !heap->partial[size_class].empty()) return nullptr;
+  if (reserve.borrowed == kMostBorrowed) return nullptr;
+  ++reserve.borrowed;
+  Bin* bin = &heap->bins[next];
+  void* block = take_last(bin);
+  if (block == nullptr) block = pop(bin);
+  return block != nullptr ? block : take_recent(heap, next);
+}
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
@@ -75,6 +99,13 @@ void* refill(Heap* heap, unsigned size_class) {
   if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
   SlabHeader*& current = heap->current[size_class];
+  // Of blocks of more than a page, those freed in other slabs come before memory never touched.
+  if (size_class >= kFirstBorrower && current != nullptr && is_spent(current) &&
+      !heap->partial[size_class].empty()) {
+    SlabHeader* fresh = current;
+    current = heap->partial[size_class].pop_front();
+    heap->partial[size_class].push_back(fresh);
+  }
   for (;;) {
     if (current != nullptr) {
       if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);

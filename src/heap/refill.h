@@ -16,6 +16,11 @@ inline void check_bin(const Heap* heap, unsigned size_class) {
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
+// Instead of refill, for classes above a page, where the block would be memory never touched before: a block
+// of the next class that was freed lately. Null: there is none, or enough were taken.
+inline constexpr unsigned kFirstBorrower = slab::class_of(kSmallPage + 1);
+void* borrow(Heap* heap, unsigned size_class);
+
 // An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
 void file_slab(Heap* heap, SlabHeader* slab);
 

@@ -80,6 +80,38 @@ constexpr bool stands_at_multiples(unsigned size_class) {
   return size_class <= class_of(kMaxAtMultiples);
 }
 
+// For those: a sum is a multiple of the block size when, divided by the power of two in it, it is one of what
+// is odd in it; and the product of an odd number's multiple with its inverse modulo 2^64 is the quotient.
+struct Divisor {
+  uint64_t inverse;
+  uint64_t most;   // the largest quotient
+  unsigned power;  // of two
+};
+struct DivisorTable {
+  Divisor row[class_of(kMaxAtMultiples) + 1];
+};
+constexpr DivisorTable make_divisors() {
+  DivisorTable table = {};
+  for (unsigned c = 1; stands_at_multiples(c); ++c) {
+    uint64_t odd = size_of(c);
+    unsigned power = 0;
+    for (; odd % 2 == 0; odd /= 2) ++power;
+    uint64_t inverse = odd;  // right in the last 3 bits; each step doubles them
+    for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+    table.row[c] = {inverse, UINT64_MAX / size_of(c), power};
+  }
+  return table;
+}
+inline constexpr DivisorTable kDivisors = make_divisors();
+
+// The sum is a multiple of the class's block size.
+inline bool is_multiple(uint64_t sum, unsigned size_class) {
+  const Divisor& divisor = kDivisors.row[size_class];
+  const uint64_t product = sum * divisor.inverse;
+  // Rotated: what is not divisible by the power of two becomes large.
+  return (product >> divisor.power | product << (64 - divisor.power)) <= divisor.most;
+}
+
 inline const SizeClass& row_of(const SlabHeader* slab) {
   return kTable.row[slab->size_class];
 }

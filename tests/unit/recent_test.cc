@@ -2,8 +2,10 @@
 // and that no block of them is handed out twice, whatever is freed twice.
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <vector>
@@ -95,6 +97,71 @@ TEST_CASE("freed in any number and order, nothing is lost") {
   }
   hummock_trim(0);
   CHECK(support::figures().live <= before + (1 << 20));
+}
+
+TEST_CASE("before memory never touched comes a block of the next class that was freed lately") {
+  // In a thread of its own, which has nothing at hand.
+  std::thread([] {
+    const size_t size = hummock_good_size(9000);
+    const size_t next = hummock_good_size(size + 1);
+    for (const bool zero : {false, true}) {
+      CAPTURE(zero);
+      const std::vector<void*> own = take(20, size);
+      void* freed = hummock_malloc(next);
+      memset(freed, 1, next);
+      hummock_free(freed);
+      std::vector<void*> blocks;
+      for (int i = 0; i < 40 && (blocks.empty() || blocks.back() != freed); ++i) {
+        blocks.push_back(zero ? hummock_malloc_zero(size) : hummock_malloc(size));
+      }
+      // Nothing of the class itself was freed, but what was carved with the last one may come first.
+      REQUIRE(blocks.back() == freed);
+      CHECK(blocks.size() <= 20);
+      CHECK(hummock_usable_size(freed) == next);
+      // It still counts as fitting, and stays where it is.
+      CHECK(hummock_realloc(freed, size) == freed);
+      if (zero) {
+        const auto* bytes = static_cast<const unsigned char*>(freed);
+        CHECK(std::all_of(bytes, bytes + next, [](unsigned char byte) { return byte == 0; }));
+      }
+      give(blocks);
+      give(own);
+    }
+  }).join();
+}
+
+TEST_CASE("blocks of the next class are taken for a while, not for ever") {
+  std::thread([] {
+    const size_t size = hummock_good_size(9000);
+    const size_t next = hummock_good_size(size + 1);
+    give(take(1, next));
+    size_t others = 0;
+    // Each time what was borrowed is back where it was, and the class is short again.
+    for (int i = 0; i < 200; ++i) {
+      void* block = hummock_malloc(size);
+      others += hummock_usable_size(block) == next;
+      hummock_free(block);
+    }
+    CHECK(others > 0);
+    CHECK(others < 100);
+  }).join();
+}
+
+TEST_CASE("what an aligned block, or one that grew, has room for is of its own class") {
+  std::thread([] {
+    const size_t size = 8192;
+    const size_t next = hummock_good_size(size + 1);
+    give(take(3, next));
+    void* aligned = hummock_aligned_alloc(size, size);
+    CHECK(reinterpret_cast<uintptr_t>(aligned) % size == 0);
+    hummock_free(aligned);
+    // Twice a quarter more would count as another size.
+    give(take(3, hummock_good_size(36864 + 1)));
+    void* grown = hummock_realloc(hummock_malloc(27000), 29958);
+    CHECK(hummock_usable_size(grown) <= 29958 + 29958 / 4);
+    CHECK(hummock_realloc(grown, 29958) == grown);
+    hummock_free(grown);
+  }).join();
 }
 
 TEST_CASE("what is freed twice ends the process before it is handed out twice") {
