@@ -22,16 +22,30 @@ __attribute__((noinline)) void* malloc_from_lists(Space* space, size_t request) 
   return malloc_inside<true>(space, request);
 }
 
-// Blocks rest that the engine may need: some are given to it.
-__attribute__((noinline)) void* malloc_waking(Space* space, size_t request) {
-  Rest* rest = space->rest;
-  if (rest->in_run != 0) {
-    end_run(space->engine, rest);
-  } else if (is_short(space->engine, rest) && rest->bytes != 0) {
-    wake_one(space->engine, rest);
-    return malloc_inside<false>(space, request);
+// While no free range is long, all are in the lists, so that each request gets what fits best, and one of the
+// blocks that rest is given to the engine.
+__attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
+  if (space->engine->open != 0) {
+    close_open(space->engine);
+  } else {
+    wake_one(space->engine, space->rest);
   }
-  return malloc_from_lists(space, request);
+  return malloc_inside<false>(space, request);
+}
+
+__attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
+  end_run(space->engine, space->rest);
+  return malloc_inside<false>(space, request);
+}
+
+// A run, which ends; or the open range is not long, and there may be none that is.
+__attribute__((noinline)) void* malloc_otherwise(Space* space, size_t request) {
+  const Engine* engine = space->engine;
+  const Rest* rest = space->rest;
+  if (rest->in_run != 0) return malloc_after_run(space, request);
+  if (!is_short(engine, rest)) return malloc_from_lists(space, request);
+  if ((rest->bytes | engine->open) != 0) return malloc_short(space, request);
+  return malloc_inside<false>(space, request);
 }
 
 // What rests does not serve. Most of what is long comes from the open range: few choices on its way, since
@@ -40,7 +54,7 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   Engine* engine = space->engine;
   const Rest* rest = space->rest;
   if (__builtin_expect((rest->in_run != 0) | (engine->open_size < rest->part), false)) {
-    return malloc_waking(space, request);
+    return malloc_otherwise(space, request);
   }
   // An open range of a quarter of the space, or what was one.
   const uint64_t size = block_size(request);
@@ -98,15 +112,6 @@ __attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t valu
   give_dense(space->engine, offset_of(space->engine, p), value);
 }
 
-// The block without a list becomes the first of a run.
-void begin_run(Engine* engine, Rest* rest, uint64_t at, uint64_t value) {
-  rest->run = at;
-  rest->in_run = 1;
-  rest->behind = at + size_in(value);
-  rest->bytes += size_in(value);
-  set_header(engine, at, value | kResting);
-}
-
 // It has no list, and lies elsewhere than behind what was freed last. Where the last run was of many blocks,
 // this one is expected to be the first of such.
 __attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t at, uint64_t value) {
@@ -115,13 +120,13 @@ __attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t a
     count_given(engine, size);
     return join_open(engine, at, value);
   }
-  if (rest->in_run != 0) {
-    end_run(engine, rest);
-  } else if (!rest->expects_run) {
-    rest->behind = at + size;
-    return give_dense(engine, at, value);
-  }
-  begin_run(engine, rest, at, value);
+  if (rest->in_run != 0) return give_dense(engine, at, value);
+  rest->behind = at + size;
+  if (rest->expects_run == 0) return give_dense(engine, at, value);
+  rest->run = at;
+  rest->in_run = 1;
+  rest->bytes += size;
+  set_header(engine, at, value | kResting);
 }
 
 // The run has reached the open range.
@@ -137,7 +142,8 @@ __attribute__((noinline)) void free_run(Engine* engine, Rest* rest) {
 }
 
 // A live block that is longer than those of all lists.
-__attribute__((noinline)) void free_long(Engine* engine, Rest* rest, uint64_t at, uint64_t value) {
+__attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest, uint64_t at,
+                                                     uint64_t value) {
   const uint64_t size = size_in(value);
   if (__builtin_expect(at != rest->behind, false)) return free_apart(engine, rest, at, value);
   if (rest->in_run == 0) rest->run = at;

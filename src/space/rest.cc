@@ -28,7 +28,7 @@ uint64_t resting_blocks(const Rest* rest) {
 }
 
 void wake_one(Engine* engine, Rest* rest) {
-  constexpr unsigned kLooks = 8;
+  constexpr unsigned kLooks = 5;
   for (unsigned i = 0; i < kLooks; ++i) {
     const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest->turn], 0);
     if (at != 0) return give_dense(engine, at, header(engine, at));

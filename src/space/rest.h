@@ -4,7 +4,7 @@
 // malloc gives one of them to the engine; what would be refused gives all of them to it first.
 //
 // Longer blocks that are freed one behind the other are a *run*: it ends, as one free range, when the owner
-// frees another one elsewhere or wants more from the engine.
+// wants more from the engine, or becomes part of the open range when it reaches that.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
 

@@ -154,6 +154,35 @@ class Driver {
     }
   }
 
+  // Long blocks freed one behind the other, between free neighbours; then more is wanted, which ends what an
+  // owner's cache makes of them. And the same up to where nothing was ever taken, and back from there.
+  void runs() {
+    for (size_t size = 70000; size < 900000; size = size * 3 / 2) {
+      void* before = take(size / 2 + 70000, false);
+      void* run[5];
+      for (void*& p : run) p = take(size, true);
+      void* behind = take(size + 90000, false);
+      void* apart = take(size + 70000, false);
+      void* wall = take(16, false);
+      give(behind, false);
+      give(before, false);
+      for (void* p : run) give(p, true);
+      give(apart, true);
+      void* q = take(size / 3, true);
+      give(q, true);
+      give(take(100, true), true);
+      void* last[4];
+      for (void*& p : last) p = take(3 * size, true);
+      give(last[0], false);
+      give(last[2], true);
+      give(last[3], true);
+      give(last[1], true);
+      for (void*& p : last) p = take(2 * size, true);
+      for (void* p : last) give(p, true);
+      give(wall, true);
+    }
+  }
+
  private:
   hummock_space_t* space_;
   size_t size_ = 0;
@@ -235,6 +264,13 @@ TEST_CASE("states made to cost most") {
       driver.short_heads();
       driver.waking();
     });
+  }
+}
+
+TEST_CASE("long blocks, freed in their order and in others") {
+  for (const Published& published : kPublished) {
+    check(published, 1024 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
+    check(published, 160 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
   }
 }
 
