@@ -286,7 +286,8 @@ int spaces(const SpacesOptions& options) {
   char probe;
   std::ifstream maps("/proc/" + std::to_string(options.pid) + "/maps");
   std::string line;
-  if (!std::getline(maps, line)) return complain(options.pid, "its memory may not be read (try as root)");
+  if (!maps) return complain(options.pid, "its memory may not be read (try as root)");
+  if (!std::getline(maps, line)) return complain(options.pid, "it has no memory: it has ended");
   if (!process.read(std::stoull(line, nullptr, 16), &probe, 1) && errno == EPERM) {
     return complain(options.pid, "its memory may not be read (try as root)");
   }
