@@ -28,12 +28,20 @@ uint64_t resting_blocks(const Rest* rest) {
 }
 
 void wake_one(Engine* engine, Rest* rest) {
-  constexpr unsigned kLooks = 5;
-  for (unsigned i = 0; i < kLooks; ++i) {
-    const uint64_t at = take_resting<false>(engine, rest, &rest->lists[rest->turn], 0);
-    if (at != 0) return give_dense(engine, at, header(engine, at));
-    rest->turn = rest->turn + 1 == rest->count ? 0 : rest->turn + 1;
+  constexpr unsigned kLooks = 12;
+  const uint64_t count = rest->count;
+  uint64_t turn = rest->turn;
+  Rest::List* list = &rest->lists[turn];
+  if (const uint64_t at = list->first; at != 0) {
+    const uint64_t value = header(engine, at);
+    list->first = word(engine, at);
+    ++list->room;
+    rest->bytes -= size_in(value);
+    return give_dense(engine, at, value & ~kResting);
   }
+  for (unsigned i = 0; i < kLooks && rest->lists[turn].first == 0; ++i)
+    turn = turn + 1 == count ? 0 : turn + 1;
+  rest->turn = turn;
 }
 
 void end_run(Engine* engine, Rest* rest) {

@@ -63,7 +63,7 @@ void fit_rest(const Engine* engine, Rest* rest);
 void end_run(Engine* engine, Rest* rest);
 // The number of blocks at rest; sums the lists.
 uint64_t resting_blocks(const Rest* rest);
-// Gives at most one resting block to the engine; looks at a few lists only, in turn.
+// Gives a resting block to the engine, or looks for the next list that has any: at a few only, in turn.
 void wake_one(Engine* engine, Rest* rest);
 // All of them. Cost: each is given.
 void wake_all(Engine* engine, Rest* rest);
