@@ -60,9 +60,10 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   const uint64_t size = block_size(request);
   const uint64_t at = engine->open;
   const uint64_t room = engine->open_size;
-  if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock) | may_fit(engine, size), false)) {
+  if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock), false)) {
     return malloc_from_lists(space, request);
   }
+  if (__builtin_expect(may_fit(engine, size), false)) return malloc_from_lists(space, request);
   note_request(engine, size);
   link_open(engine, at + size, room - size);
   set_header(engine, at, seal(at) | size);
