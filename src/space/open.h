@@ -68,7 +68,9 @@ __attribute__((always_inline)) inline uint64_t take_open(Engine* engine, uint64_
   if (list == kNoList) return cut_open(engine, size);
   if constexpr (!kKeep) return take_from(engine, list, size);
   const uint64_t at = head(engine, list);
-  const uint64_t rest = size_in(header(engine, at)) - size;
+  const uint64_t room = size_in(header(engine, at));
+  if (engine->open != 0 && room <= engine->open_size) return take_from(engine, list, size);
+  const uint64_t rest = room - size;
   const uint64_t open = engine->open == 0 ? 0 : engine->open_size;
   engine->open_size = open;
   if (rest <= open || rest < kLeastBlock) return take_from(engine, list, size);

@@ -48,9 +48,24 @@ __attribute__((noinline)) void* malloc_otherwise(Space* space, size_t request) {
   return malloc_inside<false>(space, request);
 }
 
-// What rests does not serve. Most of what is long comes from the open range: few choices on its way, since
-// each may be guessed wrong when sizes change.
+// The open range has room, but what is in the lists comes first.
+__attribute__((noinline)) void* malloc_listed(Engine* engine, uint64_t size) {
+  note_request(engine, size);
+  return payload(engine, take_open<true>(engine, size));
+}
+
+// What rests does not serve.
 __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
+  const Rest* rest = space->rest;
+  if (__builtin_expect((rest->in_run != 0) | (space->engine->open_size < rest->part), false)) {
+    return malloc_otherwise(space, request);
+  }
+  return malloc_inside<true>(space, request);
+}
+
+// No such size rests. Most of what is long comes from the open range: few choices on its way, since each may
+// be guessed wrong when sizes change.
+__attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
   Engine* engine = space->engine;
   const Rest* rest = space->rest;
   if (__builtin_expect((rest->in_run != 0) | (engine->open_size < rest->part), false)) {
@@ -63,7 +78,7 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock), false)) {
     return malloc_from_lists(space, request);
   }
-  if (__builtin_expect(may_fit(engine, size), false)) return malloc_from_lists(space, request);
+  if (__builtin_expect(may_fit(engine, size), false)) return malloc_listed(engine, size);
   note_request(engine, size);
   link_open(engine, at + size, room - size);
   set_header(engine, at, seal(at) | size);
@@ -72,7 +87,7 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
 }
 
 __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
-  if (request > space->cache_largest) return malloc_anew(space, request);
+  if (request > space->cache_largest) return malloc_long(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t size = block_size(request);
