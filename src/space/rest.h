@@ -30,7 +30,7 @@ struct Rest {
   uint64_t behind;       // where what was freed last ended, if its size has no list
   uint64_t run;          // the first block of the run
   uint64_t in_run;       // blocks of the run, which ends at `behind`; 0: there is none
-  uint64_t expects_run;  // 1: the last one that ended by a free was of more than one block
+  uint64_t expects_run;  // 1: the last one was of more than one block
   uint64_t reserved;
   struct List {
     uint64_t first;  // the block freed last, or 0; the next stands in its first word
