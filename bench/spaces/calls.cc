@@ -9,10 +9,10 @@
 namespace {
 
 constexpr SpaceKind kKinds[] = {
-    {"space", "one owner, no lock, a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 1024, 64 << 10},
+    {"space", "one owner, no lock, a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 1024, 0},
     {"space-bare", "the same without the cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_OWNER, 0, 0},
     {"space-threads", "any thread, each with a cache", HUMMOCK_SPACE_TRY, HUMMOCK_SPACE_SPIN, 256, 0},
-    {"space-small-pages", "as space, in small pages", HUMMOCK_SPACE_OFF, HUMMOCK_SPACE_OWNER, 1024, 64 << 10},
+    {"space-small-pages", "as space, in small pages", HUMMOCK_SPACE_OFF, HUMMOCK_SPACE_OWNER, 1024, 0},
 };
 
 template <class Function>

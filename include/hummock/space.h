@@ -39,7 +39,8 @@ typedef struct hummock_space hummock_space_t;
  * OWNER: one thread allocates, without any lock: who created the space, or called hummock_space_own. Any
  *   thread may free: one atomic exchange; the owner takes at most 2 such blocks back at each malloc. What
  *   else another thread calls fails with EPERM. In the child of a fork that another thread made, the copy
- *   of the space must not be used. A cache keeps every size by itself: cache_step must be 0.
+ *   of the space must not be used. A cache keeps every size by itself: cache_step must be 0; it also
+ *   makes calls for longer blocks shorter where such are freed in the order of their addresses.
  * SPIN: threads take turns in the order they came, spinning; no system call ever. For fewer running
  *   threads than processors: whoever waits for a thread that is not running spins that long.
  * INHERIT: a lock that lends the holder the priority of who waits. */
@@ -76,7 +77,7 @@ typedef struct hummock_space_options {
   uint32_t policy;        /* HUMMOCK_SPACE_DENSE, _PROVEN */
   uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none */
   uint32_t cache_step;    /* sizes are rounded up to multiples of it; a power of two ≥ 16; 0: 32 */
-  uint32_t cache_largest; /* largest size kept; 0: 1024; at most 64 × cache_step, OWNER 256 KiB */
+  uint32_t cache_largest; /* largest size kept; at most 64 × cache_step, OWNER 256 KiB; 0: 1024, OWNER 4096 */
   uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one */
   void* memory;           /* the caller's, aligned to 64, `initial` bytes; NULL: the system's */
 } hummock_space_options_t;

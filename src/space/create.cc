@@ -19,6 +19,7 @@ constexpr unsigned kMostCacheBlocks = 256;
 constexpr unsigned kMostRestBlocks = 1024;
 constexpr size_t kDefaultStep = 32;
 constexpr size_t kDefaultLargest = 1024;
+constexpr size_t kDefaultResting = 4096;
 
 bool fail(int error) {
   errno = error;
@@ -182,9 +183,9 @@ void fill_handle(Space* space, const hummock_space_options_t& o) {
   space->no_fork = o.memory != nullptr ? kOff : o.no_fork;
   space->cache_blocks = o.cache_blocks;
   const size_t step = o.cache_step == 0 ? kDefaultStep : o.cache_step;
-  const size_t largest = o.cache_largest == 0 ? kDefaultLargest : o.cache_largest;
+  const size_t usual = o.threads == HUMMOCK_SPACE_OWNER ? kDefaultResting : kDefaultLargest;
   space->cache_shift = base::log2_floor(step);
-  space->cache_largest = o.cache_largest == 0 && largest > kCacheBins * step ? kCacheBins * step : largest;
+  space->cache_largest = o.cache_largest == 0 ? usual : o.cache_largest;
   space->creator = true;
   space->owner = this_thread();
   if (o.shared != 0 && o.name != nullptr) copy_text(space->shared_name, sizeof space->shared_name, o.name);

@@ -146,10 +146,12 @@ void put_range(Engine* engine, uint64_t at) {
 
 uint64_t largest_free(const Engine* engine) {
   if (engine->policy == Policy::proven) return largest_slot(engine);
-  if (engine->levels == 0) return 0;
+  const uint64_t open = engine->open == 0 ? 0 : engine->open_size;
+  if (engine->levels == 0) return open;
   const unsigned level = base::log2_floor(engine->levels);
   const uint64_t first = head(engine, (uint64_t{level} << 6) + base::log2_floor(engine->words[level]));
-  return first == 0 ? 0 : size_in(header(engine, first));
+  const uint64_t listed = first == 0 ? 0 : size_in(header(engine, first));
+  return listed > open ? listed : open;
 }
 
 }  // namespace hummock::space

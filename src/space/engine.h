@@ -43,7 +43,9 @@ struct Engine {
   uint64_t largest_refused;  // bytes of block
   Policy policy;
   uint32_t lists;               // the number behind that of the last list
-  uint64_t reserved[18];        // so that the heads begin at list kFirstList
+  uint64_t open;                // open.h: the range that is cut before others, in no other list; or 0
+  uint64_t open_size;           // its bytes; without one, of the last
+  uint64_t reserved[16];        // so that the heads begin at list kFirstList
   uint64_t words[kLevels + 1];  // bit b of words[l]: list 64 l + b is not empty; the first has none
 };
 // The heads of the lists follow: the first free range of each, or 0.

@@ -1,11 +1,14 @@
 // Blocks at rest: what the owner of a space freed and may soon want again, a list for each class. They stay
 // blocks to the engine, so neither their neighbours nor the lists of free ranges are touched: free links the
-// block, malloc of its class takes it back. While no long range is free, nothing comes to rest and each
+// block, malloc of its class takes it back. While no long range is free, nothing comes to rest there and each
 // malloc gives one of them to the engine; what would be refused gives all of them to it first.
+//
+// Longer blocks that are freed one behind the other are a *run*: it ends, as one free range, when the owner
+// wants more from the engine, or becomes part of the open range when it reaches that.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
 
-#include "space/engine.h"
+#include "space/open.h"
 
 namespace hummock::space {
 
@@ -17,12 +20,18 @@ inline constexpr unsigned kStepLog = 8;                    // of longer ones, ev
 // Behind the lists of the engine: its records. Written by the owner; `bytes` and lists are read by who makes
 // statistics.
 struct Rest {
-  uint64_t bytes;    // of what rests
-  uint64_t enough;   // the engine's `levels` while a range is long enough, at least
-  uint64_t blocks;   // at most so many a list
-  uint64_t largest;  // bytes of block
-  uint64_t count;    // of lists
-  uint64_t turn;     // the list that is emptied next
+  uint64_t bytes;        // of what rests
+  uint64_t enough;       // the engine's `levels` while a range is long enough, at least
+  uint64_t blocks;       // at most so many a list
+  uint64_t largest;      // bytes of block
+  uint64_t count;        // of lists
+  uint64_t turn;         // the list that is emptied next
+  uint64_t part;         // bytes of a range that is long enough
+  uint64_t behind;       // where what was freed last ended, if its size has no list
+  uint64_t run;          // the first block of the run
+  uint64_t in_run;       // blocks of the run, which ends at `behind`; 0: there is none
+  uint64_t expects_run;  // 1: the last one was of more than one block
+  uint64_t reserved;
   struct List {
     uint64_t first;  // the block freed last, or 0; the next stands in its first word
     uint64_t room;   // so many more may rest
@@ -50,9 +59,11 @@ inline uint64_t rest_size(size_t largest) {
 Rest* make_rest(void* place, size_t largest, uint64_t blocks);
 // To be told when the space has another size.
 void fit_rest(const Engine* engine, Rest* rest);
+// The run, if there is one, becomes a free range.
+void end_run(Engine* engine, Rest* rest);
 // The number of blocks at rest; sums the lists.
 uint64_t resting_blocks(const Rest* rest);
-// Gives at most one resting block to the engine; looks at a few lists only, in turn.
+// Gives a resting block to the engine, or looks for the next list that has any: at a few only, in turn.
 void wake_one(Engine* engine, Rest* rest);
 // All of them. Cost: each is given.
 void wake_all(Engine* engine, Rest* rest);
@@ -60,7 +71,7 @@ void wake_all(Engine* engine, Rest* rest);
 // No free range has the power of two below a quarter of the space: what rests may be what stands between
 // longer ones.
 inline bool is_short(const Engine* engine, const Rest* rest) {
-  return engine->levels < rest->enough;
+  return engine->open_size < rest->part && engine->levels < rest->enough;
 }
 
 // Of a header without its seal: what must be 0 for the block to be live, not at rest, and not aligned.

@@ -5,7 +5,7 @@
 
 #include "base/message.h"
 #include "space/cache.h"
-#include "space/dense.h"
+#include "space/open.h"
 #include "space/slots.h"
 
 namespace hummock::space {
@@ -13,12 +13,7 @@ namespace {
 
 using base::Line;
 
-constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;  // no space has such a block
 constexpr unsigned kDrainWhenShort = 16;
-
-uint64_t size_for(size_t request) {
-  return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
-}
 
 uint64_t take_any(Space* space, uint64_t size, size_t align) {
   Engine* engine = space->engine;
@@ -28,6 +23,10 @@ uint64_t take_any(Space* space, uint64_t size, size_t align) {
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
+  if (space->engine->open != 0) {
+    close_open(space->engine);
+    if (const uint64_t at = take_any(space, size, align)) return at;
+  }
   if (space->threads == Threads::owner && has_remote(control)) {
     drain(space, kDrainWhenShort);
     if (const uint64_t at = take_any(space, size, align)) return at;
@@ -50,7 +49,8 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
   return grow(space, bytes < left ? bytes : left) ? take_any(space, size, align) : 0;
 }
 
-// The pool has refused.
+}  // namespace
+
 __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_t align) {
   const int saved = errno;
   if (!enter(space)) return nullptr;
@@ -64,8 +64,6 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
   errno = at == 0 ? ENOMEM : saved;
   return at == 0 ? nullptr : payload(engine, at);
 }
-
-}  // namespace
 
 [[noreturn]] __attribute__((noinline)) void bad_block(const Space* space, const char* call, const void* p) {
   const Engine* engine = space->engine;
@@ -210,89 +208,6 @@ void* malloc_cached(Space* space, size_t request) {
                                          : space->pool_malloc(space, request);
 }
 
-// The owner's calls where blocks may rest.
-__attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
-  wake_one(space->engine, space->rest);
-  return malloc_inside<Threads::owner, Policy::dense>(space, request);
-}
-
-// What rests does not serve.
-__attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
-  if (is_short(space->engine, space->rest) && space->rest->bytes != 0) return malloc_short(space, request);
-  return malloc_inside<Threads::owner, Policy::dense>(space, request);
-}
-
-// The small sizes' way is kept apart: with both in one function the other's registers and choices delay it.
-__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
-  if (request > space->cache_largest) return malloc_anew(space, request);
-  Engine* engine = space->engine;
-  Rest* rest = space->rest;
-  const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
-  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
-  note_request(engine, size);
-  return payload(engine, at);
-}
-
-// Entered.
-__attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
-  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
-  Engine* engine = space->engine;
-  Rest* rest = space->rest;
-  const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<true>(engine, rest, small_list(rest, size), size);
-  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
-  note_request(engine, size);
-  return payload(engine, at);
-}
-
-__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
-  return enter_as<Threads::owner>(space) ? malloc_resting_inside(space, request) : nullptr;
-}
-
-void* malloc_resting(Space* space, size_t request) {
-  if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
-    return malloc_late_resting(space, request);
-  }
-  return malloc_resting_inside(space, request);
-}
-
-// What may not rest, or is none to free.
-__attribute__((noinline)) void free_awake(Space* space, void* p) {
-  const Engine* engine = space->engine;
-  const uint64_t at = offset_of(engine, p);
-  if (at < engine->end && ((header(engine, at) ^ seal(at)) & ~(kKept | kSizeMask)) == kResting) {
-    bad_block(space, "free", p);
-  }
-  space->pool_free(space, p);
-}
-
-// A live block that does not come to rest.
-__attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t value) {
-  give_dense(space->engine, offset_of(space->engine, p), value);
-}
-
-__attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
-  Engine* engine = space->engine;
-  Rest* rest = space->rest;
-  const uint64_t size = size_in(value);
-  if (size > rest->largest || !lay_down(engine, rest, large_list(rest, size), offset_of(engine, p), value)) {
-    free_to_pool(space, p, value);
-  }
-}
-
-void free_resting(Space* space, void* p) {
-  Engine* engine = space->engine;
-  const uint64_t at = offset_of(engine, p);
-  if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
-  // By the pointer: then the load need not wait for that of `engine`.
-  const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
-  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
-  if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
-  Rest* rest = space->rest;
-  if (!lay_down(engine, rest, small_list(rest, size_in(value)), at, value)) free_to_pool(space, p, value);
-}
-
 template <Threads kThreads>
 void set_calls_of(Space* space) {
   const bool dense = space->engine->policy == Policy::dense;
@@ -363,6 +278,7 @@ void* reallocate(Space* space, void* p, size_t request) {
     if (!enter(space)) return nullptr;
     const bool is_cached = space->cache_blocks != 0;
     if (is_cached) forget_cached(space, at);
+    if (space->rest != nullptr) end_run(engine, space->rest);
     const bool in_place = resize(engine, at, block_size(request + before));
     leave(space);
     if (in_place) {

@@ -232,6 +232,17 @@ inline uint64_t live_block(const Space* space, const char* call, const void* p) 
   return at;
 }
 
+// What block_size() is of a request that no space has room for.
+inline constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;
+inline uint64_t size_for(size_t request) {
+  return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
+}
+
+// The pool has refused. Not entered.
+void* allocate_more(Space* space, uint64_t size, size_t align);
+// The calls of an owner with a cache.
+void* malloc_resting(Space* space, size_t request);
+void free_resting(Space* space, void* p);
 // Past any cache.
 void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);

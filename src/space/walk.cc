@@ -1,6 +1,6 @@
 // What walks: the full walk, its checks, and the repair after a process died inside the engine.
 #include "base/bits.h"
-#include "space/engine.h"
+#include "space/open.h"
 
 namespace hummock::space {
 namespace {
@@ -41,6 +41,14 @@ bool counted_in_lists(const Engine* engine, Tally* tally) {
   }
   for (unsigned level = 0; engine->policy == Policy::dense && level <= kLevels; ++level) {
     if ((engine->levels >> level & 1) != (engine->words[level] != 0)) return false;
+  }
+  if (engine->open != 0) {
+    const uint64_t value = header(engine, engine->open);
+    if ((value & kFree) == 0 || size_in(value) != engine->open_size || word(engine, engine->open) != 0 ||
+        word(engine, engine->open + kHeader) != kOpenList * sizeof(uint64_t)) {
+      return false;
+    }
+    ++entries;
   }
   return entries == tally->ranges;
 }
@@ -96,7 +104,7 @@ uint64_t settle(Engine* engine, uint64_t at, uint64_t before) {
 }
 
 void forget_lists(Engine* engine) {
-  engine->levels = engine->ranges = engine->used = engine->live = 0;
+  engine->levels = engine->ranges = engine->used = engine->live = engine->open = 0;
   for (uint64_t& bits : engine->words) bits = 0;
   for (uint64_t list = kFirstList; list < engine->lists; ++list) head(engine, list) = 0;
 }

@@ -211,6 +211,7 @@ TEST_CASE("random operations on every kind of space") {
         Kind{"owner dense, zeroing", 0, 0, 0, 1}, Kind{"spin dense, cache", 1, 0, 16, 0},
         Kind{"inherit dense, cache, zeroing", 2, 0, 7, 1}, Kind{"spin dense, fine cache", 1, 0, 5, 0, 16},
         Kind{"owner dense, cache", 0, 0, 1024, 0, 0, 256 << 10},
+        Kind{"owner dense, cache of the usual sizes", 0, 0, 200, 0},
         Kind{"owner dense, small cache, zeroing", 0, 0, 3, 1}}) {
     CAPTURE(std::string(kind.name));
     Model model(kind, support::run_seed());

@@ -1,4 +1,5 @@
 // The cache of a space with an owner: what rests there, when it gives way, and misuse.
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -118,4 +119,149 @@ TEST_CASE("misuse of blocks at rest") {
     hummock_space_free(s, nullptr);
     hummock_space_free(s, block);
   }
+}
+
+namespace {
+
+struct Seen {
+  size_t live, free;
+};
+
+Seen walked(hummock_space_t* space) {
+  Seen seen = {0, 0};
+  const auto visit = [](void* context, void*, size_t, int live) {
+    ++(live != 0 ? static_cast<Seen*>(context)->live : static_cast<Seen*>(context)->free);
+    return 1;
+  };
+  CHECK(hummock_space_walk(space, visit, &seen) == 0);
+  return seen;
+}
+
+std::vector<void*> long_blocks(hummock_space_t* space, size_t count, size_t size = 200000) {
+  std::vector<void*> blocks;
+  for (size_t i = 0; i < count; ++i) blocks.push_back(hummock_space_malloc(space, size + 16 * i));
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("long blocks stand one behind the other, and freed in any order they are one range again") {
+  Space space(resting_space(16 * kMiB));
+  const size_t all = support::figures(space).largest_free;
+  for (const int order : {0, 1, 2}) {
+    CAPTURE(order);
+    std::vector<void*> blocks = long_blocks(space, 40);
+    for (size_t i = 1; i < blocks.size(); ++i) CHECK(blocks[i] > blocks[i - 1]);
+    CHECK(support::figures(space).live_blocks == 40);
+    CHECK(walked(space).live == 40);
+    if (order == 1) std::reverse(blocks.begin(), blocks.end());
+    if (order == 2) std::swap(blocks[7], blocks[21]);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      hummock_space_free(space, blocks[i]);
+      const hummock_space_stats_t stats = support::figures(space);
+      const Seen seen = walked(space);
+      CHECK(stats.live_blocks == seen.live);
+      CHECK(stats.live_blocks - stats.cache_free_blocks == 39 - i);
+      CHECK(stats.free_ranges == seen.free);
+      CHECK(stats.bytes == stats.free + stats.used + stats.overhead);
+    }
+    hummock_space_flush(space);
+    CHECK(support::figures(space).free_ranges == 1);
+    CHECK(support::figures(space).largest_free == all);
+    CHECK(support::figures(space).used == 0);
+  }
+}
+
+TEST_CASE("a run of freed blocks ends when more is wanted, for any call") {
+  hummock_space_options_t options = resting_space(8 * kMiB);
+  options.maximum = 16 * kMiB;
+  Space space(options);
+  for (int call = 0; call < 7; ++call) {
+    CAPTURE(call);
+    void* before = hummock_space_malloc(space, 100000);
+    std::vector<void*> blocks = long_blocks(space, 20);
+    void* wall = hummock_space_malloc(space, 100);
+    for (size_t i = 0; i < 10; ++i) hummock_space_free(space, blocks[i]);
+    const hummock_space_stats_t stats = support::figures(space);
+    CHECK(stats.cache_free_blocks >= 9);
+    CHECK(stats.cache_free >= 9 * size_t{200000});
+    const size_t wanted = 10 * size_t{200000};
+    void* got = nullptr;
+    if (call == 0) got = hummock_space_malloc(space, wanted);
+    if (call == 1) got = hummock_space_memalign(space, 4096, wanted);
+    if (call == 2) got = before = hummock_space_realloc(space, before, wanted);
+    if (call == 3) got = hummock_space_calloc(space, 1, wanted);
+    if (call == 4) hummock_space_flush(space);
+    if (call == 5) CHECK(hummock_space_expand(space, kMiB) == 0);
+    if (call == 6) CHECK(hummock_space_shrink(space, kMiB) == kMiB);
+    CHECK((got != nullptr) == (call < 4));
+    if (call != 1 && call != 5) CHECK(support::figures(space).cache_free == 0);
+    CHECK(support::is_sound(space));
+    if (got != before) hummock_space_free(space, got);
+    for (size_t i = 10; i < 20; ++i) hummock_space_free(space, blocks[i]);
+    hummock_space_free(space, before);
+    hummock_space_free(space, wall);
+    hummock_space_flush(space);
+    CHECK(support::figures(space).free_ranges == 1);
+    CHECK(support::figures(space).used == 0);
+    CHECK(support::figures(space).failures == 0);
+  }
+}
+
+TEST_CASE("all of a space can be had, whatever was cut and freed before") {
+  Space space(resting_space(4 * kMiB));
+  const size_t all = support::figures(space).largest_free - 8;
+  for (const size_t size : {100, 70000, 200000, 1000000}) {
+    CAPTURE(size);
+    std::vector<void*> blocks;
+    while (void* p = hummock_space_malloc(space, size)) blocks.push_back(p);
+    CHECK(support::figures(space).largest_free < size + 16);
+    for (size_t i = 0; i < blocks.size(); i += 2) hummock_space_free(space, blocks[i]);
+    for (size_t i = 0; i < blocks.size(); i += 2) {  // and again
+      blocks[i] = hummock_space_malloc(space, size);
+      CHECK(blocks[i] != nullptr);
+    }
+    for (void* block : blocks) hummock_space_free(space, block);
+    void* whole = hummock_space_malloc(space, all);
+    CHECK(whole != nullptr);
+    hummock_space_free(space, whole);
+    CHECK(support::is_sound(space));
+  }
+}
+
+TEST_CASE("what is freed does not raise the peak that a program needs") {
+  Space space(resting_space(16 * kMiB));
+  for (int i = 0; i < 200; ++i) {
+    void* first = hummock_space_malloc(space, 300000);
+    void* second = hummock_space_malloc(space, 300000);
+    hummock_space_free(space, first);
+    hummock_space_free(space, second);
+  }
+  CHECK(support::figures(space).peak <= 3 * (300000 + 32));
+}
+
+TEST_CASE("others free long blocks, misuse of a run is found") {
+  Space space(resting_space(16 * kMiB));
+  hummock_space_t* s = space;
+  std::vector<void*> blocks = long_blocks(space, 20);
+  std::thread([&] {
+    for (size_t i = 10; i < 20; ++i) hummock_space_free(s, blocks[i]);
+  }).join();
+  for (size_t i = 0; i < 6; ++i) hummock_space_free(space, blocks[i]);
+  for (const size_t i : {size_t{0}, size_t{3}, size_t{5}, size_t{12}}) {
+    CAPTURE(i);
+    const support::Ending ending = support::ending_of([&] { hummock_space_free(s, blocks[i]); });
+    CHECK((ending.aborted || i == 12));  // what others freed is looked at when it is taken back
+    if (i != 12) CHECK(ending.said.find("double free") != std::string::npos);
+    const support::Ending grown = support::ending_of([&] { hummock_space_realloc(s, blocks[i], 400000); });
+    CHECK((grown.aborted || i == 12));
+  }
+  hummock_space_free(space, hummock_space_malloc(space, 5000000));
+  const support::Ending after = support::ending_of([&] { hummock_space_free(s, blocks[4]); });
+  CHECK(after.aborted);
+  for (size_t i = 6; i < 10; ++i) hummock_space_free(space, blocks[i]);
+  for (int i = 0; i < 10; ++i) hummock_space_free(space, hummock_space_malloc(space, 900000));
+  hummock_space_flush(space);
+  CHECK(support::figures(space).used == 0);
+  CHECK(support::figures(space).free_ranges == 1);
 }

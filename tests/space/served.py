@@ -68,9 +68,9 @@ def hummock(*arguments, **more):
     return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=120, check=False, **more)
 
 
-def compiled(folder, source):
+def compiled(folder, source, *libraries):
     program = os.path.join(folder, "program")
-    subprocess.run(["cc", "-fno-builtin", f"-I{INCLUDE}", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+    subprocess.run(["cc", "-fno-builtin", f"-I{INCLUDE}", "-x", "c", "-", "-x", "none", *libraries, "-o", program], input=source, text=True, check=True)
     return program
 
 
@@ -215,6 +215,69 @@ class Monitor(unittest.TestCase):
         self.assertEqual(external["map"][-1], " ")
         self.assertIn("external", table.stdout)
         self.assertIn("|", table.stdout)
+
+    def test_an_owners_cache(self):
+        source = """#include <hummock/hummock.h>
+            #include <stdio.h>
+            int main(void) {
+              hummock_space_options_t options = {.size = sizeof options, .name = "cached", .initial = 64 << 20};
+              options.cache_blocks = 600;
+              options.cache_largest = 16384;
+              hummock_space_t* space = hummock_space_create(&options, NULL);
+              options.name = "bare";
+              options.initial = 32 << 20;
+              options.cache_blocks = options.cache_largest = 0;
+              hummock_space_malloc(hummock_space_create(&options, NULL), 5 << 20);
+              static void* p[1000];
+              for (int i = 0; i < 1000; ++i) p[i] = hummock_space_malloc(space, 10000);
+              void* longer[20];
+              for (int i = 0; i < 20; ++i) longer[i] = hummock_space_malloc(space, 1 << 20);
+              void* wall = hummock_space_malloc(space, 100000);
+              for (int i = 0; i < 500; ++i) hummock_space_free(space, p[i]);
+              for (int i = 0; i < 10; ++i) hummock_space_free(space, longer[i]);
+              hummock_space_stats_t stats = {.size = sizeof stats};
+              hummock_space_stats(space, &stats);
+              printf("%zu %zu %zu %zu %zu %zu %zu %zu\\n", stats.used, stats.free, stats.peak, stats.largest_free,
+                     stats.free_ranges, stats.cache_free, stats.live_blocks, stats.cache_free_blocks);
+              fflush(stdout);
+              getchar();
+              return wall == NULL;
+            }"""
+        columns = ("used", "free", "peak", "largest", "ranges", "cache", "live")
+        with tempfile.TemporaryDirectory() as folder:
+            built = compiled(folder, source, LIBRARY)
+            program = subprocess.Popen([built], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                       env=dict(os.environ, LD_PRELOAD=LIBRARY))
+            with program:
+                said = [int(word) for word in program.stdout.readline().split()]
+                sorted_by = {column: json.loads(hummock("spaces", str(program.pid), "--json", "--sort", column).stdout)
+                             for column in ("name", "size", "failures", *columns)}
+                drawn = json.loads(hummock("spaces", str(program.pid), "--json", "--map", "--sort", "cache").stdout)
+                live = subprocess.Popen([TOOL, "spaces", str(program.pid), "--every", "1"], text=True,
+                                        stdout=subprocess.PIPE)
+                first = live.stdout.readline()
+                program.communicate("\n")
+                with live:
+                    seen = live.stdout.read()
+        self.assertEqual(live.returncode, 0)
+        cached = drawn[0]
+        self.assertEqual([space["name"] for space in sorted_by["name"]], ["bare", "cached", "internal"])
+        self.assertEqual([cached[column] for column in columns], said[:7])
+        self.assertTrue(500 <= said[7] <= 511, said)
+        self.assertTrue(500 * 10016 <= cached["cache"] < 500 * 10016 + (11 << 20), cached)
+        for column, rows in sorted_by.items():
+            figures = [row[column] for row in rows]
+            self.assertEqual(figures, sorted(figures, reverse=column != "name"), column)
+        # 64 MiB in 256: what rests of the short ones, those that live, what was freed of the long ones, the others.
+        fill = [" .:-=+*%@#".index(cell) for cell in cached["map"]]
+        self.assertTrue(all(level == 0 for level in fill[:18]), cached["map"])
+        self.assertTrue(all(level == 9 for level in fill[20:37]), cached["map"])
+        self.assertTrue(all(level == 0 for level in fill[40:77]), cached["map"])
+        self.assertTrue(all(level == 9 for level in fill[80:117]), cached["map"])
+        self.assertTrue(all(level == 0 for level in fill[120:]), cached["map"])
+        self.assertTrue(first.startswith("NAME"), first)
+        self.assertIn("cached", seen)
+        self.assertNotIn("\033", seen)  # it is no screen
 
     def test_nothing_to_see(self):
         done = hummock("spaces", str(os.getpid()))

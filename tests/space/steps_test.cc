@@ -154,6 +154,57 @@ class Driver {
     }
   }
 
+  // What rests, between free neighbours, was freed while there was a long range; then there is none.
+  void waking_late() {
+    for (size_t size = 3000; size < 60000; size = size * 3 / 2) {
+      std::vector<void*> blocks;
+      for (size_t i = 0; i < 12; ++i) {
+        blocks.push_back(take(70000 + (size << i % 4), false));
+        blocks.push_back(take(size + 700 * i, false));
+      }
+      void* wall = take(16, false);
+      for (size_t i = 1; i < blocks.size(); i += 2) give(blocks[i], true);
+      for (size_t i = 0; i < blocks.size(); i += 2) give(blocks[i], true);
+      hummock_space_stats_t stats = support::figures(space_);
+      void* filler = take(stats.largest_free - stats.largest_free / 9, false);
+      std::vector<void*> more;
+      for (size_t i = 0; i < 200; ++i)
+        more.push_back(take(i % 2 == 0 ? 16 + 8 * i : size * 2 + 900 * i, true));
+      for (void* p : more) give(p, true);
+      give(wall, true);
+      give(filler, true);
+    }
+  }
+
+  // Long blocks freed one behind the other, between free neighbours; then more is wanted, which ends what an
+  // owner's cache makes of them. And the same up to where nothing was ever taken, and back from there.
+  void runs() {
+    for (size_t size = 70000; size < 900000; size = size * 3 / 2) {
+      void* before = take(size / 2 + 70000, false);
+      void* run[5];
+      for (void*& p : run) p = take(size, true);
+      void* behind = take(size + 90000, false);
+      void* apart = take(size + 70000, false);
+      void* wall = take(16, false);
+      give(behind, false);
+      give(before, false);
+      for (void* p : run) give(p, true);
+      give(apart, true);
+      void* q = take(size / 3, true);
+      give(q, true);
+      give(take(100, true), true);
+      void* last[4];
+      for (void*& p : last) p = take(3 * size, true);
+      give(last[0], false);
+      give(last[2], true);
+      give(last[3], true);
+      give(last[1], true);
+      for (void*& p : last) p = take(2 * size, true);
+      for (void* p : last) give(p, true);
+      give(wall, true);
+    }
+  }
+
  private:
   hummock_space_t* space_;
   size_t size_ = 0;
@@ -162,7 +213,7 @@ class Driver {
 struct Published {
   uint32_t threads, policy;
   uint64_t malloc, free;
-  uint32_t cache = 0;
+  uint32_t cache = 0, largest = 0;
 };
 constexpr uint64_t kPublishedUsable = 50;
 
@@ -171,13 +222,14 @@ constexpr Published kPublished[] = {{HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 1
                                     {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_PROVEN, 100, 60},
                                     {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_DENSE, 160, 135},
                                     {HUMMOCK_SPACE_SPIN, HUMMOCK_SPACE_PROVEN, 110, 70},
-                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 340, 140, 1024}};
+                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 360, 160, 1024, 0},
+                                    {HUMMOCK_SPACE_OWNER, HUMMOCK_SPACE_DENSE, 360, 160, 1024, 64 << 10}};
 
 template <class Work>
 void check(const Published& published, size_t bytes, Work work) {
   hummock_space_options_t options = space_of(bytes, published.threads, published.policy);
   options.cache_blocks = published.cache;
-  options.cache_largest = published.cache != 0 ? 64 << 10 : 0;
+  options.cache_largest = published.largest;
   support::Space space(options);
   stepper::Counts counts;
   const int status = stepper::run([&] { work(space); }, &counts);
@@ -229,12 +281,20 @@ TEST_CASE("every other block free, a thousand to a million") {
 
 TEST_CASE("states made to cost most") {
   for (const Published& published : kPublished) {
-    check(published, 64 * kMiB, [](hummock_space_t* space) {
+    check(published, 64 * kMiB, [&](hummock_space_t* space) {
       Driver driver(space);
       driver.adversarial_pairs();
       driver.short_heads();
       driver.waking();
+      if (published.policy == HUMMOCK_SPACE_DENSE) driver.waking_late();  // the other would refuse
     });
+  }
+}
+
+TEST_CASE("long blocks, freed in their order and in others") {
+  for (const Published& published : kPublished) {
+    check(published, 1024 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
+    check(published, 160 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
   }
 }
 

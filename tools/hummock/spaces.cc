@@ -88,14 +88,15 @@ uint64_t largest_free(const Process& process, uint64_t engine_at, const space::E
     const uint64_t cut = behind < space::kLeastBlock ? 0 : uint64_t{1} << top(behind);
     return std::max(cut, engine.levels == 0 ? 0 : uint64_t{1} << top(engine.levels));
   }
-  if (engine.levels == 0 || top(engine.levels) > space::kLevels) return 0;
+  const uint64_t open = engine.open == 0 ? 0 : engine.open_size;
+  if (engine.levels == 0 || top(engine.levels) > space::kLevels) return open;
   const uint64_t level = top(engine.levels);
-  if (engine.words[level] == 0) return 0;
+  if (engine.words[level] == 0) return open;
   const auto first =
       process.get<uint64_t>(engine_at + ((level << 6) + top(engine.words[level])) * sizeof(uint64_t));
-  if (!first || *first == 0) return 0;
+  if (!first || *first == 0) return open;
   const auto header = process.get<uint64_t>(engine_at + *first - space::kHeader);
-  return header ? space::size_in(*header) : 0;
+  return std::max(open, header ? space::size_in(*header) : 0);
 }
 
 // How full each 256th of the blocks' extent is.
@@ -134,13 +135,15 @@ class Map {
 std::string fragmentation(const Process& process, uint64_t engine_at, const space::Engine& engine) {
   if (engine.end <= engine.first || engine.end > space::kMostSpace) return "";
   Map map(engine.end - engine.first);
+  // In other spaces the bit of a block at rest says something else.
+  const uint64_t unused = space::kFree | (space::has_records(&engine) ? space::kResting : 0);
   uint64_t at = engine.first;
   while (at < engine.end) {
     const auto header = process.get<uint64_t>(engine_at + at - space::kHeader);
     if (!header || !space::is_sealed(*header, at)) break;
     const uint64_t size = space::size_in(*header);
     if (size < space::kGranule || size > engine.end - at) break;
-    if ((*header & space::kFree) == 0) map.add(at - engine.first, at - engine.first + size);
+    if ((*header & unused) == 0) map.add(at - engine.first, at - engine.first + size);
     at += size;
   }
   return map.text(at - engine.first);
@@ -283,7 +286,8 @@ int spaces(const SpacesOptions& options) {
   char probe;
   std::ifstream maps("/proc/" + std::to_string(options.pid) + "/maps");
   std::string line;
-  if (!std::getline(maps, line)) return complain(options.pid, "its memory may not be read (try as root)");
+  if (!maps) return complain(options.pid, "its memory may not be read (try as root)");
+  if (!std::getline(maps, line)) return complain(options.pid, "it has no memory: it has ended");
   if (!process.read(std::stoull(line, nullptr, 16), &probe, 1) && errno == EPERM) {
     return complain(options.pid, "its memory may not be read (try as root)");
   }

@@ -1,0 +1,205 @@
+// malloc and free of an owner whose blocks may rest. What is rare is left by a tail call, and so is what
+// would delay the usual by its registers and choices.
+#include "space/space.h"
+
+namespace hummock::space {
+namespace {
+
+// From the engine. Entered.
+template <bool kKeep>
+__attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
+  Engine* engine = space->engine;
+  const uint64_t size = block_size(request);
+  if (__builtin_expect(request < engine->end, true)) {
+    note_request(engine, size);
+    const uint64_t at = take_open<kKeep>(engine, size);
+    if (__builtin_expect(at != 0, true)) return payload(engine, at);
+  }
+  return allocate_more(space, size_for(request), kGranule);
+}
+
+__attribute__((noinline)) void* malloc_from_lists(Space* space, size_t request) {
+  return malloc_inside<true>(space, request);
+}
+
+// While no free range is long, all are in the lists, so that each request gets what fits best, and one of the
+// blocks that rest is given to the engine.
+__attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
+  if (space->engine->open != 0) {
+    close_open(space->engine);
+  } else {
+    wake_one(space->engine, space->rest);
+  }
+  return malloc_inside<false>(space, request);
+}
+
+__attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
+  end_run(space->engine, space->rest);
+  return malloc_inside<false>(space, request);
+}
+
+// A run, which ends; or the open range is not long, and there may be none that is.
+__attribute__((noinline)) void* malloc_otherwise(Space* space, size_t request) {
+  const Engine* engine = space->engine;
+  const Rest* rest = space->rest;
+  if (rest->in_run != 0) return malloc_after_run(space, request);
+  if (!is_short(engine, rest)) return malloc_from_lists(space, request);
+  if ((rest->bytes | engine->open) != 0) return malloc_short(space, request);
+  return malloc_inside<false>(space, request);
+}
+
+// The open range has room, but what is in the lists comes first.
+__attribute__((noinline)) void* malloc_listed(Engine* engine, uint64_t size) {
+  note_request(engine, size);
+  return payload(engine, take_open<true>(engine, size));
+}
+
+// What rests does not serve.
+__attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
+  const Rest* rest = space->rest;
+  if (__builtin_expect((rest->in_run != 0) | (space->engine->open_size < rest->part), false)) {
+    return malloc_otherwise(space, request);
+  }
+  return malloc_inside<true>(space, request);
+}
+
+// No such size rests. Most of what is long comes from the open range: few choices on its way, since each may
+// be guessed wrong when sizes change.
+__attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
+  Engine* engine = space->engine;
+  const Rest* rest = space->rest;
+  if (__builtin_expect((rest->in_run != 0) | (engine->open_size < rest->part), false)) {
+    return malloc_otherwise(space, request);
+  }
+  // An open range of a quarter of the space, or what was one.
+  const uint64_t size = block_size(request);
+  const uint64_t at = engine->open;
+  const uint64_t room = engine->open_size;
+  if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock), false)) {
+    return malloc_from_lists(space, request);
+  }
+  if (__builtin_expect(may_fit(engine, size), false)) return malloc_listed(engine, size);
+  note_request(engine, size);
+  link_open(engine, at + size, room - size);
+  set_header(engine, at, seal(at) | size);
+  count_taken(engine, size);
+  return payload(engine, at);
+}
+
+__attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
+  if (request > space->cache_largest) return malloc_long(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+// Entered.
+__attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
+  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = block_size(request);
+  const uint64_t at = take_resting<true>(engine, rest, small_list(rest, size), size);
+  if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
+  note_request(engine, size);
+  return payload(engine, at);
+}
+
+__attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request) {
+  return enter_as<Threads::owner>(space) ? malloc_resting_inside(space, request) : nullptr;
+}
+
+// What may not rest, or is none to free.
+__attribute__((noinline)) void free_awake(Space* space, void* p) {
+  const Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (at < engine->end && ((header(engine, at) ^ seal(at)) & ~(kKept | kSizeMask)) == kResting) {
+    bad_block(space, "free", p);
+  }
+  space->pool_free(space, p);
+}
+
+// A live block that does not come to rest.
+__attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t value) {
+  give_dense(space->engine, offset_of(space->engine, p), value);
+}
+
+// It has no list, and lies elsewhere than behind what was freed last. Where the last run was of many blocks,
+// this one is expected to be the first of such.
+__attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t at, uint64_t value) {
+  const uint64_t size = size_in(value);
+  if (at + size == engine->open) {
+    count_given(engine, size);
+    return join_open(engine, at, value);
+  }
+  if (rest->in_run != 0) return give_dense(engine, at, value);
+  rest->behind = at + size;
+  if (rest->expects_run == 0) return give_dense(engine, at, value);
+  rest->run = at;
+  rest->in_run = 1;
+  rest->bytes += size;
+  set_header(engine, at, value | kResting);
+}
+
+// The run has reached the open range.
+__attribute__((noinline)) void free_run(Engine* engine, Rest* rest) {
+  const uint64_t at = rest->run;
+  const uint64_t size = rest->behind - at;
+  engine->used -= size;
+  engine->live -= rest->in_run;
+  rest->in_run = 0;
+  rest->expects_run = 1;
+  rest->bytes -= size;
+  join_open(engine, at, header(engine, at) & ~kResting);
+}
+
+// A live block that is longer than those of all lists.
+__attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest, uint64_t at,
+                                                     uint64_t value) {
+  const uint64_t size = size_in(value);
+  if (__builtin_expect(at != rest->behind, false)) return free_apart(engine, rest, at, value);
+  if (rest->in_run == 0) rest->run = at;
+  ++rest->in_run;
+  rest->behind = at + size;
+  rest->bytes += size;
+  set_header(engine, at, value | kResting);
+  if (__builtin_expect(at + size == engine->open, false)) return free_run(engine, rest);
+  __builtin_prefetch(&word(engine, at + size - kHeader), 1);  // the next, most likely
+}
+
+__attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
+  Engine* engine = space->engine;
+  Rest* rest = space->rest;
+  const uint64_t size = size_in(value);
+  if (size > rest->largest) return free_long(engine, rest, offset_of(engine, p), value);
+  if (!lay_down(engine, rest, large_list(rest, size), offset_of(engine, p), value)) {
+    free_to_pool(space, p, value);
+  }
+}
+
+}  // namespace
+
+void* malloc_resting(Space* space, size_t request) {
+  if (__builtin_expect(!enter_at_once<Threads::owner>(space), false)) {
+    return malloc_late_resting(space, request);
+  }
+  return malloc_resting_inside(space, request);
+}
+
+void free_resting(Space* space, void* p) {
+  Engine* engine = space->engine;
+  const uint64_t at = offset_of(engine, p);
+  if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
+  // By the pointer: then the load need not wait for that of `engine`.
+  const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
+  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
+  if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
+  Rest* rest = space->rest;
+  if (!lay_down(engine, rest, small_list(rest, size_in(value)), at, value)) free_to_pool(space, p, value);
+}
+
+}  // namespace hummock::space
