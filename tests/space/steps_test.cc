@@ -156,7 +156,7 @@ class Driver {
 
   // What rests, between free neighbours, was freed while there was a long range; then there is none.
   void waking_late() {
-    for (size_t size = 3000; size < 60000; size = size * 3 / 2) {
+    for (size_t size = 3000; size < 60000; size *= 2) {
       std::vector<void*> blocks;
       for (size_t i = 0; i < 12; ++i) {
         blocks.push_back(take(70000 + (size << i % 4), false));
@@ -168,9 +168,10 @@ class Driver {
       hummock_space_stats_t stats = support::figures(space_);
       void* filler = take(stats.largest_free - stats.largest_free / 9, false);
       std::vector<void*> more;
+      // The first ones wake what rests: these are counted, and few of the others.
       for (size_t i = 0; i < 200; ++i)
-        more.push_back(take(i % 2 == 0 ? 16 + 8 * i : size * 2 + 900 * i, true));
-      for (void* p : more) give(p, true);
+        more.push_back(take(i % 2 == 0 ? 16 + 8 * i : size * 2 + 900 * i, i < 16 || i % 25 == 0));
+      for (size_t i = 0; i < 200; ++i) give(more[i], i < 16 || i % 25 == 0);
       give(wall, true);
       give(filler, true);
     }
@@ -179,7 +180,7 @@ class Driver {
   // Long blocks freed one behind the other, between free neighbours; then more is wanted, which ends what an
   // owner's cache makes of them. And the same up to where nothing was ever taken, and back from there.
   void runs() {
-    for (size_t size = 70000; size < 900000; size = size * 3 / 2) {
+    for (size_t size = 70000; size < 900000; size *= 2) {
       void* before = take(size / 2 + 70000, false);
       void* run[5];
       for (void*& p : run) p = take(size, true);
