@@ -35,7 +35,7 @@ test-windows: windows
 	@scripts/packages.sh wine
 	@for width in $(WINDOWS); do ctest --test-dir out/$$width --output-on-failure --no-tests=error -j$(JOBS) || exit 1; done
 
-# Pascal, Rust and Python, with their examples; fetches a few crates and setuptools.
+# Pascal, Rust and Python, with their examples; fetches a few crates, setuptools and Free Pascal's own tests.
 test-bindings: all
 	@scripts/packages.sh bindings
 	@command -v cargo > /dev/null || scripts/packages.sh rust

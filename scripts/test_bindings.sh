@@ -21,6 +21,7 @@ done
 
 part "Pascal"
 python3 -B bindings/pascal/tests/test_pascal.py
+python3 -B bindings/pascal/tests/test_rtl.py
 
 part "Rust"
 (
