@@ -287,13 +287,14 @@ TEST_CASE("states made to cost most") {
       driver.adversarial_pairs();
       driver.short_heads();
       driver.waking();
-      if (published.policy == HUMMOCK_SPACE_DENSE) driver.waking_late();  // the other would refuse
+      if (published.cache != 0) driver.waking_late();
     });
   }
 }
 
 TEST_CASE("long blocks, freed in their order and in others") {
   for (const Published& published : kPublished) {
+    if (published.cache == 0) continue;
     check(published, 1024 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
     check(published, 160 * kMiB, [](hummock_space_t* space) { Driver(space).runs(); });
   }
