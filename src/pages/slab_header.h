@@ -98,7 +98,9 @@ inline constexpr uintptr_t kDirect = 2;
 template <class T>
 __attribute__((always_inline)) inline T relaxed(const T& word) {
 #if defined(__SANITIZE_THREAD__)
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);
+  T value;
+  __atomic_load(&word, &value, __ATOMIC_RELAXED);
+  return value;
 #else
   return word;
 #endif
@@ -107,7 +109,7 @@ __attribute__((always_inline)) inline T relaxed(const T& word) {
 // Its counterpart.
 template <class T>
 inline void set_relaxed(T& word, T value) {
-  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+  __atomic_store(&word, &value, __ATOMIC_RELAXED);  // not _n: clang takes no enumeration there
 }
 
 inline uintptr_t owner_of(const SlabHeader* slab) {
