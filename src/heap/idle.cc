@@ -54,8 +54,8 @@ size_t look_at(SlabHeader* slab, bool at_once) {
 void end_round(uint64_t now, uint64_t pause) {
   in_round = false;
   Idle expected = Idle::looking;
-  __atomic_compare_exchange_n(&idle, &expected, again ? Idle::freed : Idle::nothing, false, __ATOMIC_RELAXED,
-                              __ATOMIC_RELAXED);
+  Idle next = again ? Idle::freed : Idle::nothing;
+  __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   __atomic_store_n(&next_step, now + pause, __ATOMIC_RELAXED);
 }
 
