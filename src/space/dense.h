@@ -133,6 +133,18 @@ __attribute__((always_inline)) inline uint64_t take_from(Engine* engine, uint64_
   return at;
 }
 
+// What is freed at `*at`, whose header is `mine`, takes in the free range before it, if there is one.
+__attribute__((always_inline)) inline void join_before(Engine* engine, uint64_t* at, uint64_t* size,
+                                                       uint64_t mine) {
+  if ((mine & kPrevFree) == 0) return;
+  set_header(engine, *at, mine | kFree);
+  const uint64_t before = word(engine, *at - 2 * kHeader);
+  *at -= before;
+  *size += before;
+  unlink(engine, *at);
+  --engine->ranges;
+}
+
 // `mine` is the block's header.
 __attribute__((always_inline)) inline void give_dense(Engine* engine, uint64_t at, uint64_t mine) {
   uint64_t size = size_in(mine);
@@ -146,14 +158,7 @@ __attribute__((always_inline)) inline void give_dense(Engine* engine, uint64_t a
     ++engine->ranges;
     set_header(engine, next, behind | kPrevFree);
   }
-  if ((mine & kPrevFree) != 0) {
-    set_header(engine, at, mine | kFree);
-    const uint64_t before = word(engine, at - 2 * kHeader);
-    at -= before;
-    size += before;
-    unlink(engine, at);
-    --engine->ranges;
-  }
+  join_before(engine, &at, &size, mine);
   asm("" : "+r"(at));  // else addresses are made for both ways here, and kept in registers
   make_free(engine, at, size);
 }

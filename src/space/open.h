@@ -86,14 +86,7 @@ __attribute__((always_inline)) inline uint64_t take_open(Engine* engine, uint64_
 // is its header, or that of its first block.
 inline void join_open(Engine* engine, uint64_t at, uint64_t mine) {
   uint64_t size = engine->open + engine->open_size - at;
-  if ((mine & kPrevFree) != 0) {
-    set_header(engine, at, mine | kFree);
-    const uint64_t before = word(engine, at - 2 * kHeader);
-    at -= before;
-    size += before;
-    unlink(engine, at);
-    --engine->ranges;
-  }
+  join_before(engine, &at, &size, mine);
   link_open(engine, at, size);
 }
 
