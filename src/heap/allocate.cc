@@ -145,14 +145,14 @@ __attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot,
   return slab::is_block(slot - slot->back, row, p) ? row.block_size : 0;
 }
 
-// As with_room_to_grow, where malloc finds the bin in one step.
-inline Bin* bin_for_growth(size_t room, size_t size) {
+// The bin of with_room_to_grow's size, for sizes of which malloc finds it in one step.
+inline Bin* bin_for_growth(Heap* heap, size_t room, size_t size) {
   size_t offset = kBinOffsets.of[size];
   if (size > room && size <= room + room / 4) {
     const size_t larger = kBinOffsets.of[size + size / 4 + 1] - sizeof(Bin);
     offset = larger > offset ? larger : offset;
   }
-  return reinterpret_cast<Bin*>(reinterpret_cast<char*>(thread_heap) + offset);
+  return reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
 }
 
 __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
@@ -258,10 +258,10 @@ void* reallocate(void* p, size_t size) {
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
   if (size + size / 4 < relaxed(fast_limit) && size > slab::kTinySize) {
-    Bin* bin = bin_for_growth(room, size);
-    if (void* fresh = pop(bin)) {
+    Heap* heap = thread_heap;
+    if (void* fresh = pop(bin_for_growth(heap, room, size))) {
       memcpy(fresh, p, room < size ? room : size);
-      release_recent(thread_heap, slot->bin, p);
+      release_recent(heap, slot->bin, p);
       return fresh;
     }
   }
