@@ -96,7 +96,7 @@ inline void release_aligned_sized(void* block, size_t alignment, size_t size) {
 }
 
 inline size_t usable_size(const void* block) {
-  return block == nullptr ? 0 : heap::usable_size(block);
+  return heap::usable_size(block);
 }
 
 }  // namespace hummock::faces

@@ -109,12 +109,14 @@ inline bool stands_in(const SlabHeader* slab, const void* p) {
   return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;
 }
 
-// `p` is the start of a block that was carved.
-inline bool is_block(const SlabHeader* slab, const void* p) {
+// `p` is the start of a block that was carved. `row` is the slab's.
+inline bool is_block(const SlabHeader* slab, const SizeClass& row, const void* p) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
-  const SizeClass& row = row_of(slab);
   const size_t index = block_index(row, offset);
   return index < relaxed(slab->carved) && index * row.block_size == offset;
+}
+inline bool is_block(const SlabHeader* slab, const void* p) {
+  return is_block(slab, row_of(slab), p);
 }
 
 // When `block` is not the start of a carved block of the slab: `end` with a message.
