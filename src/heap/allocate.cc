@@ -103,8 +103,7 @@ void* other_block(size_t size) {
 void* exact_block(size_t size) {
   const unsigned size_class = slab::class_of(size);
   Bin* bin = &thread_heap->bins[size_class];
-  void* block = take_last(bin);
-  if (block == nullptr) block = pop(bin);
+  void* block = take_last_or_pop(bin);
   return block != nullptr ? block : small_block(size_class);
 }
 
@@ -215,9 +214,7 @@ void* allocate_medium(size_t size) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
-    // Of large blocks the one freed last is worth more than the rest of a list: it is in the caches.
-    void* block = take_last(bin);
-    if (block == nullptr) block = pop(bin);
+    void* block = take_last_or_pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
   if (size > slab::kMaxSmall && relaxed(fast_limit) != 0) {
@@ -257,7 +254,8 @@ void* reallocate(void* p, size_t size) {
   const size_t room = room_in_own(slot, p);
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
-  if (size + size / 4 < relaxed(fast_limit) && size > slab::kTinySize) {
+  const size_t limit = relaxed(fast_limit);
+  if (size < limit && size + size / 4 < limit && size > slab::kTinySize) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {
       memcpy(fresh, p, room < size ? room : size);

@@ -85,8 +85,7 @@ void* borrow(Heap* heap, unsigned size_class) {
   if (reserve.borrowed == kMostBorrowed) return nullptr;
   ++reserve.borrowed;
   Bin* bin = &heap->bins[next];
-  void* block = take_last(bin);
-  if (block == nullptr) block = pop(bin);
+  void* block = take_last_or_pop(bin);
   return block != nullptr ? block : take_recent(heap, next);
 }
 

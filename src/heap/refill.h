@@ -2,6 +2,7 @@
 #ifndef HUMMOCK_HEAP_REFILL_H
 #define HUMMOCK_HEAP_REFILL_H
 
+#include "heap/allocate.h"
 #include "heap/diagnose.h"
 #include "heap/heap.h"
 
@@ -61,6 +62,11 @@ inline void* take_last(Bin* bin) {
   ++bin->room;
   slab::stamp_of(block) = 0;
   return block;
+}
+// For classes of large blocks: the one freed last, which is in the processor's caches, else as pop.
+inline void* take_last_or_pop(Bin* bin) {
+  void* block = take_last(bin);
+  return block != nullptr ? block : pop(bin);
 }
 unsigned count_recent(const Heap* heap, unsigned size_class);
 // Blocks are about to be taken from a slab.

@@ -103,6 +103,10 @@ TEST_CASE("realloc") {
   }
   for (size_t size : kTooLarge) CHECK(error_of([&] { return hummock_realloc(block, size); }) == ENOMEM);
   CHECK(error_of([&] { return hummock_realloc(block, PTRDIFF_MAX); }) == ENOMEM);
+  // A quarter more than these is small, when it is not seen to be more than a size can be.
+  constexpr size_t kFourFifths = SIZE_MAX / 5 * 4;
+  for (size_t size = kFourFifths - 4; size < kFourFifths + 1000; ++size)
+    CHECK(error_of([&] { return hummock_realloc(block, size); }) == ENOMEM);
   CHECK(support::intact(block, 1, 100));
   CHECK(hummock_realloc(block, 0) == nullptr);
   block = hummock_realloc(nullptr, 0);
