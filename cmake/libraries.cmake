@@ -13,7 +13,11 @@ endif()
 set(CMAKE_CXX_IMPLICIT_LINK_LIBRARIES "")
 set(version_script ${PROJECT_SOURCE_DIR}/src/faces/libhummock.map)
 
-add_library(hummock_shared SHARED $<TARGET_OBJECTS:hummock_core> ${override_objects})
+add_library(hummock_dlopen OBJECT src/faces/dlopen.cc)
+target_link_libraries(hummock_dlopen PRIVATE hummock_core_flags)
+target_compile_options(hummock_dlopen PRIVATE -foptimize-sibling-calls)
+
+add_library(hummock_shared SHARED $<TARGET_OBJECTS:hummock_core> ${override_objects} $<TARGET_OBJECTS:hummock_dlopen>)
 add_library(hummock::shared ALIAS hummock_shared)
 set_target_properties(hummock_shared PROPERTIES
   OUTPUT_NAME hummock
