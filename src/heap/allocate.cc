@@ -107,10 +107,10 @@ void* exact_block(size_t size) {
   return block != nullptr ? block : small_block(size_class);
 }
 
-// A page of a block that was never written reads as the kernel's one page of zeros, and is replaced when it
-// is written after: a second fault, and all processors that run the process must forget the first page, 9 µs
-// with two. Who gets the block next would pay that; so pages are written before they are copied. Of blocks
-// above 64 KiB most is perhaps never written, and they do not go to a thread's next malloc.
+// A page of a block that was never written reads as the kernel's one page of zeros, which is replaced when
+// the block's next owner writes there: a second fault, and all processors of the process must forget the
+// first page (9 µs with two). So pages are written before they are copied. Longer copies are of spans that
+// may be mostly untouched, and stay so.
 inline void write_pages([[maybe_unused]] char* from, [[maybe_unused]] size_t size) {
 #if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
   // The page of the first byte has been written: there were link and stamp. What changes nothing is a write

@@ -97,7 +97,7 @@ void* allocate_zeroed(size_t size);                 // the whole usable size
 void* allocate_aligned(size_t align, size_t size);  // align: any power of two
 void* reallocate(void* p, size_t size);             // size ≠ 0
 void* reallocate_zeroed(void* p, size_t size);
-size_t usable_size(const void* p);                  // 0 for null
+size_t usable_size(const void* p);  // 0 for null
 size_t good_size(size_t size);
 void release_sized(void* p, size_t size);
 void release_aligned_sized(void* p, size_t align, size_t size);
