@@ -96,22 +96,23 @@ __attribute__((always_inline)) inline uint64_t take_resting(Engine* engine, Rest
   return at;
 }
 
+// The live block of `size` bytes comes to rest; `value` is its header, and its list has room.
+__attribute__((always_inline)) inline void lay(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
+                                               uint64_t value, uint64_t size) {
+  word(engine, at) = list->first;
+  list->first = at;
+  set_header(engine, at, value | kResting);
+  --list->room;
+  rest->bytes += size;
+}
+
 // The live block comes to rest if its list has room; `value` is its header.
 __attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
                                                     uint64_t value) {
   if (__builtin_expect(list->room == 0 || is_short(engine, rest), false)) return false;
-  const uint64_t before = list->first;
-  word(engine, at) = before;
-  // What is freed next is mostly as far from this block as this one is from that before.
-  const uintptr_t guess = reinterpret_cast<uintptr_t>(engine) + 2 * at - before - kHeader;
-  __builtin_prefetch(reinterpret_cast<const void*>(guess), 1);
-  list->first = at;
-  set_header(engine, at, value | kResting);
-  --list->room;
-  rest->bytes += size_in(value);
+  lay(engine, rest, list, at, value, size_in(value));
   return true;
 }
-
 }  // namespace hummock::space
 
 #endif  // HUMMOCK_SPACE_REST_H
