@@ -9,7 +9,7 @@ namespace {
 template <bool kKeep>
 __attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
   Engine* engine = space->engine;
-  const uint64_t size = block_size(request);
+  const uint64_t size = resting_size(request);
   if (__builtin_expect(request < engine->end, true)) {
     note_request(engine, size);
     const uint64_t at = take_open<kKeep>(engine, size);
@@ -89,10 +89,10 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
     return malloc_otherwise(space, request);
   }
   // An open range of a quarter of the space, or what was one.
-  const uint64_t size = block_size(request);
+  const uint64_t size = size_in_lines(request);
   const uint64_t at = engine->open;
   const uint64_t room = engine->open_size;
-  if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock), false)) {
+  if (__builtin_expect((at == 0) | (request > room - 2 * kLine), false)) {
     return malloc_from_lists(space, request);
   }
   if (__builtin_expect(may_fit(engine, size), false)) return malloc_listed(engine, size);
@@ -103,12 +103,18 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
   return payload(engine, at);
 }
 
+// Blocks of whole lines.
 __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
-  if (request > space->cache_largest) return malloc_long(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
-  const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  const uint64_t size = size_in_lines(request);
+  uint64_t at;
+  if (request <= kOneSize - kHeader - kLine) {
+    at = take_resting<true>(engine, rest, small_list(rest, size), size);
+  } else {
+    if (request > space->cache_largest) return malloc_long(space, request);
+    at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  }
   if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
   note_request(engine, size);
   return payload(engine, at);
@@ -116,7 +122,7 @@ __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t reques
 
 // Entered.
 __attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
-  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  if (request >= kLeastInLines) return malloc_resting_large(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t size = block_size(request);
@@ -182,11 +188,9 @@ __attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest,
 }
 
 // Not small, or not what may rest.
-__attribute__((noinline)) void free_otherwise(Engine* engine, uint64_t at, uint64_t value, Rest* rest,
-                                              Space* space) {
-  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) {
-    return free_awake(space, payload(engine, at));
-  }
+__attribute__((noinline)) void free_otherwise(Space* space, void* p, uint64_t value, Rest* rest,
+                                              Engine* engine, uint64_t at) {
+  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
   const uint64_t size = size_in(value);
   if (size > rest->largest) return free_long(engine, rest, at, value, size);
   if (!lay_down(engine, rest, large_list(rest, size), at, value)) give_back(engine, at, value);
@@ -209,7 +213,7 @@ void free_resting(Space* space, void* p) {
   // By the pointer: then the load need not wait for that of `engine`.
   const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
   if (__builtin_expect(!is_small_live(value, at), false))
-    return free_otherwise(engine, at, value, rest, space);
+    return free_otherwise(space, p, value, rest, engine, at);
   const uint64_t size = value & (kOneSize - kGranule);
   Rest::List* list = small_list(rest, size);
   if (__builtin_expect(list->room == 0, false)) return give_back(engine, at, value);

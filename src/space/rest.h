@@ -48,7 +48,7 @@ inline Rest::List* large_list(Rest* rest, uint64_t size) {
 }
 // Of lists when blocks of requests up to `largest` rest; those of one size are always there.
 inline uint64_t rest_lists(size_t largest) {
-  const uint64_t size = block_size(largest);
+  const uint64_t size = resting_size(largest);
   return kOneSize / kGranule + (size < kOneSize ? 0 : (size >> kStepLog) - (kOneSize >> kStepLog) + 1);
 }
 // Bytes of the record.
