@@ -3,8 +3,8 @@
 // block, malloc of its class takes it back. While no long range is free, nothing comes to rest there and each
 // malloc gives one of them to the engine; what would be refused gives all of them to it first.
 //
-// Longer blocks that are freed one behind the other are a *run*: it ends, as one free range, when the owner
-// wants more from the engine, or becomes part of the open range when it reaches that.
+// Longer blocks that are freed one behind the other are a *run*: it ends when the owner wants more
+// from the engine, as one free range, or as part of the open range if it has reached that.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
 
