@@ -113,6 +113,7 @@ __attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, 
   lay(engine, rest, list, at, value, size_in(value));
   return true;
 }
+
 }  // namespace hummock::space
 
 #endif  // HUMMOCK_SPACE_REST_H
