@@ -62,6 +62,18 @@ inline uint64_t block_size(size_t request) {
   return size < kLeastBlock ? kLeastBlock : size;
 }
 
+// In spaces whose owner has a cache, blocks of longer requests are whole cache lines: then headers of blocks
+// that lie side by side are as many lines apart each time, which the processor sees, and fetches the next
+// ones.
+inline constexpr uint64_t kLine = 64;
+inline constexpr size_t kLeastInLines = 2048;  // of a request
+inline uint64_t size_in_lines(size_t request) {
+  return (uint64_t{request} + kHeader + kLine - 1) & ~(kLine - 1);
+}
+inline uint64_t resting_size(size_t request) {
+  return request < kLeastInLines ? block_size(request) : size_in_lines(request);
+}
+
 }  // namespace hummock::space
 
 #endif  // HUMMOCK_SPACE_BLOCK_H

@@ -9,7 +9,7 @@ namespace {
 template <bool kKeep>
 __attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
   Engine* engine = space->engine;
-  const uint64_t size = block_size(request);
+  const uint64_t size = resting_size(request);
   if (__builtin_expect(request < engine->end, true)) {
     note_request(engine, size);
     const uint64_t at = take_open<kKeep>(engine, size);
@@ -33,7 +33,24 @@ __attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
   return malloc_inside<false>(space, request);
 }
 
+// The run reaches the open range.
+__attribute__((always_inline)) inline void join_run(Engine* engine, Rest* rest) {
+  const uint64_t at = rest->run;
+  const uint64_t size = rest->behind - at;
+  engine->used -= size;
+  engine->live -= rest->in_run;
+  rest->in_run = 0;
+  rest->expects_run = 1;
+  rest->bytes -= size;
+  join_open(engine, at, header(engine, at) & ~kResting);
+}
+
+// The run becomes part of the open range where it has reached that, else a free range of its own.
 __attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
+  if (space->rest->behind == space->engine->open) {
+    join_run(space->engine, space->rest);
+    return malloc_inside<true>(space, request);
+  }
   end_run(space->engine, space->rest);
   return malloc_inside<false>(space, request);
 }
@@ -72,10 +89,10 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
     return malloc_otherwise(space, request);
   }
   // An open range of a quarter of the space, or what was one.
-  const uint64_t size = block_size(request);
+  const uint64_t size = size_in_lines(request);
   const uint64_t at = engine->open;
   const uint64_t room = engine->open_size;
-  if (__builtin_expect((at == 0) | (request > room - 2 * kLeastBlock), false)) {
+  if (__builtin_expect((at == 0) | (request > room - 2 * kLine), false)) {
     return malloc_from_lists(space, request);
   }
   if (__builtin_expect(may_fit(engine, size), false)) return malloc_listed(engine, size);
@@ -86,12 +103,18 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
   return payload(engine, at);
 }
 
+// Blocks of whole lines.
 __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
-  if (request > space->cache_largest) return malloc_long(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
-  const uint64_t size = block_size(request);
-  const uint64_t at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  const uint64_t size = size_in_lines(request);
+  uint64_t at;
+  if (request <= kOneSize - kHeader - kLine) {
+    at = take_resting<true>(engine, rest, small_list(rest, size), size);
+  } else {
+    if (request > space->cache_largest) return malloc_long(space, request);
+    at = take_resting<false>(engine, rest, large_list(rest, size), size);
+  }
   if (__builtin_expect(at == 0, false)) return malloc_anew(space, request);
   note_request(engine, size);
   return payload(engine, at);
@@ -99,7 +122,7 @@ __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t reques
 
 // Entered.
 __attribute__((always_inline)) inline void* malloc_resting_inside(Space* space, size_t request) {
-  if (request > kOneSize - kHeader - kGranule) return malloc_resting_large(space, request);
+  if (request >= kLeastInLines) return malloc_resting_large(space, request);
   Engine* engine = space->engine;
   Rest* rest = space->rest;
   const uint64_t size = block_size(request);
@@ -123,9 +146,15 @@ __attribute__((noinline)) void free_awake(Space* space, void* p) {
   space->pool_free(space, p);
 }
 
+// Is that the header of a live block below kOneSize that may rest? Its flags turn to the top.
+inline bool is_small_live(uint64_t value, uint64_t at) {
+  const uint64_t bits = (value ^ seal(at)) & ~kPrevFree;
+  return (bits >> 4 | bits << 60) < kOneSize / kGranule;
+}
+
 // A live block that does not come to rest.
-__attribute__((noinline)) void free_to_pool(Space* space, void* p, uint64_t value) {
-  give_dense(space->engine, offset_of(space->engine, p), value);
+__attribute__((noinline)) void give_back(Engine* engine, uint64_t at, uint64_t value) {
+  give_dense(engine, at, value);
 }
 
 // It has no list, and lies elsewhere than behind what was freed last. Where the last run was of many blocks,
@@ -145,40 +174,26 @@ __attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t a
   set_header(engine, at, value | kResting);
 }
 
-// The run has reached the open range.
-__attribute__((noinline)) void free_run(Engine* engine, Rest* rest) {
-  const uint64_t at = rest->run;
-  const uint64_t size = rest->behind - at;
-  engine->used -= size;
-  engine->live -= rest->in_run;
-  rest->in_run = 0;
-  rest->expects_run = 1;
-  rest->bytes -= size;
-  join_open(engine, at, header(engine, at) & ~kResting);
-}
-
-// A live block that is longer than those of all lists.
-__attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest, uint64_t at,
-                                                     uint64_t value) {
-  const uint64_t size = size_in(value);
+// A live block that is longer than those of all lists. The processor sees ahead where the next one's header
+// is, as long as nothing is fetched from there on purpose: who fetches waits for the address of its page.
+__attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest, uint64_t at, uint64_t value,
+                                                     uint64_t size) {
   if (__builtin_expect(at != rest->behind, false)) return free_apart(engine, rest, at, value);
-  if (rest->in_run == 0) rest->run = at;
-  ++rest->in_run;
+  const uint64_t in_run = rest->in_run;
+  if (__builtin_expect(in_run == 0, false)) rest->run = at;
+  rest->in_run = in_run + 1;
   rest->behind = at + size;
   rest->bytes += size;
   set_header(engine, at, value | kResting);
-  if (__builtin_expect(at + size == engine->open, false)) return free_run(engine, rest);
-  __builtin_prefetch(&word(engine, at + size - kHeader), 1);  // the next, most likely
 }
 
-__attribute__((noinline)) void free_resting_large(Space* space, void* p, uint64_t value) {
-  Engine* engine = space->engine;
-  Rest* rest = space->rest;
+// Not small, or not what may rest.
+__attribute__((noinline)) void free_otherwise(Space* space, void* p, uint64_t value, Rest* rest,
+                                              Engine* engine, uint64_t at) {
+  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
   const uint64_t size = size_in(value);
-  if (size > rest->largest) return free_long(engine, rest, offset_of(engine, p), value);
-  if (!lay_down(engine, rest, large_list(rest, size), offset_of(engine, p), value)) {
-    free_to_pool(space, p, value);
-  }
+  if (size > rest->largest) return free_long(engine, rest, at, value, size);
+  if (!lay_down(engine, rest, large_list(rest, size), at, value)) give_back(engine, at, value);
 }
 
 }  // namespace
@@ -192,14 +207,20 @@ void* malloc_resting(Space* space, size_t request) {
 
 void free_resting(Space* space, void* p) {
   Engine* engine = space->engine;
+  Rest* rest = space->rest;
   const uint64_t at = offset_of(engine, p);
   if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
   // By the pointer: then the load need not wait for that of `engine`.
   const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
-  if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
-  if (size_in(value) >= kOneSize) return free_resting_large(space, p, value);
-  Rest* rest = space->rest;
-  if (!lay_down(engine, rest, small_list(rest, size_in(value)), at, value)) free_to_pool(space, p, value);
+  if (__builtin_expect(!is_small_live(value, at), false))
+    return free_otherwise(space, p, value, rest, engine, at);
+  const uint64_t size = value & (kOneSize - kGranule);
+  Rest::List* list = small_list(rest, size);
+  if (__builtin_expect(list->room == 0, false)) return give_back(engine, at, value);
+  if (__builtin_expect(engine->open_size < rest->part, false)) {
+    if (engine->levels < rest->enough) return give_back(engine, at, value);
+  }
+  lay(engine, rest, list, at, value, size);
 }
 
 }  // namespace hummock::space

@@ -7,7 +7,7 @@ namespace hummock::space {
 Rest* make_rest(void* place, size_t largest, uint64_t blocks) {
   Rest* rest = static_cast<Rest*>(place);  // zeroed with the engine
   rest->blocks = blocks;
-  rest->largest = block_size(largest);
+  rest->largest = resting_size(largest);
   rest->count = rest_lists(largest);
   const uint64_t rooms = rest->largest < kOneSize ? rest->largest / kGranule + 1 : rest->count;
   for (uint64_t number = 0; number < rooms; ++number) rest->lists[number].room = blocks;

@@ -3,8 +3,8 @@
 // block, malloc of its class takes it back. While no long range is free, nothing comes to rest there and each
 // malloc gives one of them to the engine; what would be refused gives all of them to it first.
 //
-// Longer blocks that are freed one behind the other are a *run*: it ends, as one free range, when the owner
-// wants more from the engine, or becomes part of the open range when it reaches that.
+// Longer blocks that are freed one behind the other are a *run*: it ends when the owner wants more
+// from the engine, as one free range, or as part of the open range if it has reached that.
 #ifndef HUMMOCK_SPACE_REST_H
 #define HUMMOCK_SPACE_REST_H
 
@@ -48,7 +48,7 @@ inline Rest::List* large_list(Rest* rest, uint64_t size) {
 }
 // Of lists when blocks of requests up to `largest` rest; those of one size are always there.
 inline uint64_t rest_lists(size_t largest) {
-  const uint64_t size = block_size(largest);
+  const uint64_t size = resting_size(largest);
   return kOneSize / kGranule + (size < kOneSize ? 0 : (size >> kStepLog) - (kOneSize >> kStepLog) + 1);
 }
 // Bytes of the record.
@@ -96,19 +96,21 @@ __attribute__((always_inline)) inline uint64_t take_resting(Engine* engine, Rest
   return at;
 }
 
+// The live block of `size` bytes comes to rest; `value` is its header, and its list has room.
+__attribute__((always_inline)) inline void lay(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
+                                               uint64_t value, uint64_t size) {
+  word(engine, at) = list->first;
+  list->first = at;
+  set_header(engine, at, value | kResting);
+  --list->room;
+  rest->bytes += size;
+}
+
 // The live block comes to rest if its list has room; `value` is its header.
 __attribute__((always_inline)) inline bool lay_down(Engine* engine, Rest* rest, Rest::List* list, uint64_t at,
                                                     uint64_t value) {
   if (__builtin_expect(list->room == 0 || is_short(engine, rest), false)) return false;
-  const uint64_t before = list->first;
-  word(engine, at) = before;
-  // What is freed next is mostly as far from this block as this one is from that before.
-  const uintptr_t guess = reinterpret_cast<uintptr_t>(engine) + 2 * at - before - kHeader;
-  __builtin_prefetch(reinterpret_cast<const void*>(guess), 1);
-  list->first = at;
-  set_header(engine, at, value | kResting);
-  --list->room;
-  rest->bytes += size_in(value);
+  lay(engine, rest, list, at, value, size_in(value));
   return true;
 }
 

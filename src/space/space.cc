@@ -279,7 +279,9 @@ void* reallocate(Space* space, void* p, size_t request) {
     const bool is_cached = space->cache_blocks != 0;
     if (is_cached) forget_cached(space, at);
     if (space->rest != nullptr) end_run(engine, space->rest);
-    const bool in_place = resize(engine, at, block_size(request + before));
+    const size_t whole = request + before;
+    const uint64_t size = space->rest != nullptr ? resting_size(whole) : block_size(whole);
+    const bool in_place = resize(engine, at, size);
     leave(space);
     if (in_place) {
       if (space->zero) zero_room(space, p, request < room ? request : room);

@@ -208,6 +208,62 @@ TEST_CASE("a run of freed blocks ends when more is wanted, for any call") {
   }
 }
 
+TEST_CASE("a run that has reached the open range is one with it for whatever call comes next") {
+  constexpr size_t kWanted = 5000000;  // longer than the open range alone
+  hummock_space_options_t options = resting_space(8 * kMiB);
+  options.maximum = 16 * kMiB;
+  for (int call = 0; call < 8; ++call) {
+    CAPTURE(call);
+    Space space(options);
+    if (call == 6) CHECK(hummock_space_expand(space, kMiB) == 0);  // it shrinks to no less than it began with
+    const size_t all = support::figures(space).largest_free;
+    void* before = hummock_space_malloc(space, 100000);
+    const std::vector<void*> blocks = long_blocks(space, 20);
+    for (size_t i = 9; i < 20; ++i)
+      hummock_space_free(space, blocks[i]);  // of the first no run is expected yet
+    CHECK(support::figures(space).cache_free_blocks == 10);
+    CHECK(support::is_sound(space));
+    void* got = nullptr;
+    if (call == 0) got = hummock_space_malloc(space, kWanted);
+    if (call == 1) got = hummock_space_memalign(space, 4096, kWanted);
+    if (call == 2) got = before = hummock_space_realloc(space, before, kWanted);
+    if (call == 3) got = hummock_space_calloc(space, 1, kWanted);
+    if (call == 4) hummock_space_flush(space);
+    if (call == 5) CHECK(hummock_space_expand(space, kMiB) == 0);
+    if (call == 6) CHECK(hummock_space_shrink(space, kMiB) == kMiB);
+    if (call == 7) got = hummock_space_malloc(space, 100);
+    CHECK((got != nullptr) == (call < 4 || call == 7));
+    CHECK(support::is_sound(space));
+    CHECK(walked(space).live == support::figures(space).live_blocks);
+    if (got != before) hummock_space_free(space, got);
+    for (size_t i = 0; i < 9; ++i) hummock_space_free(space, blocks[i]);
+    hummock_space_free(space, before);
+    hummock_space_flush(space);
+    CHECK(support::figures(space).free_ranges == 1);
+    CHECK(support::figures(space).used == 0);
+    CHECK(support::figures(space).failures == 0);
+    if (call < 5) CHECK(support::figures(space).largest_free == all);
+  }
+}
+
+TEST_CASE("blocks of 2 KiB and more are whole lines, also those that realloc cuts") {
+  Space space(resting_space(16 * kMiB));
+  for (const size_t size : {2048, 2049, 4096, 5000, 8100, 20000, 65536, 300000}) {
+    CAPTURE(size);
+    char* first = static_cast<char*>(hummock_space_malloc(space, size));
+    char* second = static_cast<char*>(hummock_space_malloc(space, size));
+    CHECK((hummock_space_usable_size(space, first) + 8) % 64 == 0);
+    CHECK(hummock_space_usable_size(space, first) - size < 64);
+    CHECK((second - first) % 64 == 0);
+    CHECK(hummock_space_realloc(space, second, size / 2 + 1024) == second);
+    CHECK((hummock_space_usable_size(space, second) + 8) % 64 == 0);
+    hummock_space_free(space, first);
+    hummock_space_free(space, second);
+    hummock_space_flush(space);
+  }
+  CHECK(support::figures(space).free_ranges == 1);
+}
+
 TEST_CASE("all of a space can be had, whatever was cut and freed before") {
   Space space(resting_space(4 * kMiB));
   const size_t all = support::figures(space).largest_free - 8;
