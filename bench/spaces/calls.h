@@ -5,9 +5,13 @@
 
 #include "hummock/space.h"
 
+// Of both: handle() is what the calls need beside the size or the block, in a register before the clock
+// starts as those are.
 struct ProcessCalls {
-  void* take(size_t size) const { return malloc(size); }
-  void release(void* block) const { free(block); }
+  struct Handle {};
+  Handle handle() const { return {}; }
+  void* take(Handle, size_t size) const { return malloc(size); }
+  void release(Handle, void* block) const { free(block); }
 };
 
 struct SpaceCalls {
@@ -15,8 +19,13 @@ struct SpaceCalls {
   void* (*malloc_in)(hummock_space_t*, size_t);
   void (*free_in)(hummock_space_t*, void*);
 
-  void* take(size_t size) const { return malloc_in(space, size); }
-  void release(void* block) const { free_in(space, block); }
+  hummock_space_t* handle() const {
+    hummock_space_t* loaded = space;
+    asm volatile("" : "+r"(loaded));
+    return loaded;
+  }
+  void* take(hummock_space_t* handle, size_t size) const { return malloc_in(handle, size); }
+  void release(hummock_space_t* handle, void* block) const { free_in(handle, block); }
 };
 
 // The kinds of space that can be asked for.

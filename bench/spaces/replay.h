@@ -61,10 +61,11 @@ __attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls
   const size_t count = script.count();
   for (size_t i = 0; i < count; ++i) {
     const Step step = script.steps()[i];
+    const auto handle = calls.handle();
     uint64_t start, end;
     if (step.size != 0) {
       start = ticks();
-      char* block = static_cast<char*>(calls.take(step.size));
+      char* block = static_cast<char*>(calls.take(handle, step.size));
       end = ticks();
       slots[step.slot] = block;
       failures += block == nullptr;
@@ -73,7 +74,7 @@ __attribute__((noinline)) uint64_t replay_once(const Script& script, const Calls
       char* block = slots[step.slot];
       if (spans == nullptr && block != nullptr) check_block(block, step.slot);
       start = ticks();
-      calls.release(block);
+      calls.release(handle, block);
       end = ticks();
     }
     if (spans != nullptr) spans[i] = short_span(end - start);
