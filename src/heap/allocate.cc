@@ -13,6 +13,7 @@
 #include "heap/release.h"
 #include "heap/served.h"
 #include "heap/user.h"
+#include "os/os.h"
 
 namespace hummock::heap {
 namespace {
@@ -111,18 +112,13 @@ void* exact_block(size_t size) {
 // the block's next owner writes there: a second fault, and all processors of the process must forget the
 // first page (9 µs with two). So pages are written before they are copied. Longer copies are of spans that
 // may be mostly untouched, and stay so.
-inline void write_pages([[maybe_unused]] char* from, [[maybe_unused]] size_t size) {
-#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
-  // The page of the first byte has been written: there were link and stamp. What changes nothing is a write
-  // to the processor, in one instruction; elsewhere none is.
-  char* const end = from + size;
-  char* page = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(from) | (kSmallPage - 1)) + 1);
-  for (; page < end; page += kSmallPage) asm volatile("orb $0, %0" : "+m"(*page));
-#endif
-}
-
 void copy(void* to, void* from, size_t size) {
-  if (size <= slab::kMaxSmall) write_pages(static_cast<char*>(from), size);
+  if (os::kSharesZeros && size <= slab::kMaxSmall) {
+    // The page of the first byte has been written: there were link and stamp.
+    auto* page = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(from) | (kSmallPage - 1)) + 1);
+    for (char* const end = static_cast<char*>(from) + size; page < end; page += kSmallPage)
+      os::write_unchanged(page);
+  }
   memcpy(to, from, size);
 }
 

@@ -71,6 +71,18 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target);
 // (Linux before 5.7).
 bool lift_pages(void* address, size_t size, void* target);
 
+// Does a page that is read before anybody has written it cost a second fault when it is written, and can one
+// instruction write without a change? write_unchanged() is that one.
+#if defined(__linux__) && (defined(__x86_64__) || defined(__i386__))
+inline constexpr bool kSharesZeros = true;
+inline void write_unchanged(char* byte) {
+  asm volatile("orb $0, %0" : "+m"(*byte));
+}
+#else
+inline constexpr bool kSharesZeros = false;
+inline void write_unchanged(char*) {}
+#endif
+
 // Milliseconds of a monotonic clock of a few milliseconds' resolution. No system call (vDSO).
 uint64_t now_ms();
 
