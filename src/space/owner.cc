@@ -217,7 +217,7 @@ void free_resting(Space* space, void* p) {
   const uint64_t size = value & (kOneSize - kGranule);
   Rest::List* list = small_list(rest, size);
   if (__builtin_expect(list->room == 0, false)) return give_back(engine, at, value);
-  if (__builtin_expect(engine->open_size < rest->part, false)) {
+  if (__builtin_expect(engine->open_size < rest->part, false)) {  // is_short, out of the usual way
     if (engine->levels < rest->enough) return give_back(engine, at, value);
   }
   lay(engine, rest, list, at, value, size);

@@ -1,5 +1,5 @@
 // A library that dlopen loads with RTLD_DEEPBIND has the program's malloc all the same; and dlopen still
-// knows who calls it. Arguments: the plugin; "bound" when option deepbind is on.
+// knows who calls it. Argument: the plugin.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,6 +21,38 @@ hummock_space_options_t resting_space(size_t bytes) {
   return options;
 }
 
+// One of the calls that end a run: what it gives, or null.
+void* end_run_by(int call, hummock_space_t* space, size_t wanted, void** before) {
+  switch (call) {
+    case 0:
+      return hummock_space_malloc(space, wanted);
+    case 1:
+      return hummock_space_memalign(space, 4096, wanted);
+    case 2:
+      return *before = hummock_space_realloc(space, *before, wanted);
+    case 3:
+      return hummock_space_calloc(space, 1, wanted);
+    case 4:
+      hummock_space_flush(space);
+      return nullptr;
+    case 5:
+      CHECK(hummock_space_expand(space, kMiB) == 0);
+      return nullptr;
+    case 6:
+      CHECK(hummock_space_shrink(space, kMiB) == kMiB);
+      return nullptr;
+    default:
+      return hummock_space_malloc(space, 100);
+  }
+}
+
+void check_all_free(hummock_space_t* space) {
+  hummock_space_flush(space);
+  CHECK(support::figures(space).free_ranges == 1);
+  CHECK(support::figures(space).used == 0);
+  CHECK(support::figures(space).failures == 0);
+}
+
 }  // namespace
 
 TEST_CASE("an owner's cache: what was freed last comes back first, by its size") {
@@ -186,14 +218,7 @@ TEST_CASE("a run of freed blocks ends when more is wanted, for any call") {
     CHECK(stats.cache_free_blocks >= 9);
     CHECK(stats.cache_free >= 9 * size_t{200000});
     const size_t wanted = 10 * size_t{200000};
-    void* got = nullptr;
-    if (call == 0) got = hummock_space_malloc(space, wanted);
-    if (call == 1) got = hummock_space_memalign(space, 4096, wanted);
-    if (call == 2) got = before = hummock_space_realloc(space, before, wanted);
-    if (call == 3) got = hummock_space_calloc(space, 1, wanted);
-    if (call == 4) hummock_space_flush(space);
-    if (call == 5) CHECK(hummock_space_expand(space, kMiB) == 0);
-    if (call == 6) CHECK(hummock_space_shrink(space, kMiB) == kMiB);
+    void* got = end_run_by(call, space, wanted, &before);
     CHECK((got != nullptr) == (call < 4));
     if (call != 1 && call != 5) CHECK(support::figures(space).cache_free == 0);
     CHECK(support::is_sound(space));
@@ -201,10 +226,7 @@ TEST_CASE("a run of freed blocks ends when more is wanted, for any call") {
     for (size_t i = 10; i < 20; ++i) hummock_space_free(space, blocks[i]);
     hummock_space_free(space, before);
     hummock_space_free(space, wall);
-    hummock_space_flush(space);
-    CHECK(support::figures(space).free_ranges == 1);
-    CHECK(support::figures(space).used == 0);
-    CHECK(support::figures(space).failures == 0);
+    check_all_free(space);
   }
 }
 
@@ -223,25 +245,14 @@ TEST_CASE("a run that has reached the open range is one with it for whatever cal
       hummock_space_free(space, blocks[i]);  // of the first no run is expected yet
     CHECK(support::figures(space).cache_free_blocks == 10);
     CHECK(support::is_sound(space));
-    void* got = nullptr;
-    if (call == 0) got = hummock_space_malloc(space, kWanted);
-    if (call == 1) got = hummock_space_memalign(space, 4096, kWanted);
-    if (call == 2) got = before = hummock_space_realloc(space, before, kWanted);
-    if (call == 3) got = hummock_space_calloc(space, 1, kWanted);
-    if (call == 4) hummock_space_flush(space);
-    if (call == 5) CHECK(hummock_space_expand(space, kMiB) == 0);
-    if (call == 6) CHECK(hummock_space_shrink(space, kMiB) == kMiB);
-    if (call == 7) got = hummock_space_malloc(space, 100);
+    void* got = end_run_by(call, space, kWanted, &before);
     CHECK((got != nullptr) == (call < 4 || call == 7));
     CHECK(support::is_sound(space));
     CHECK(walked(space).live == support::figures(space).live_blocks);
     if (got != before) hummock_space_free(space, got);
     for (size_t i = 0; i < 9; ++i) hummock_space_free(space, blocks[i]);
     hummock_space_free(space, before);
-    hummock_space_flush(space);
-    CHECK(support::figures(space).free_ranges == 1);
-    CHECK(support::figures(space).used == 0);
-    CHECK(support::figures(space).failures == 0);
+    check_all_free(space);
     if (call < 5) CHECK(support::figures(space).largest_free == all);
   }
 }
