@@ -16,7 +16,7 @@ void count(const Proxy* proxy, size_t& counter) {
 
 // Hands the element out. False when it is in use: two threads freed it at once.
 bool hand_out(const Proxy* proxy, const Pool& pool, void* block) {
-  uint8_t* mark = mark_at(proxy, block);
+  hummock_proxy_mark_t* mark = mark_at(proxy, block);
   if (*mark != HUMMOCK_PROXY_MARK_NONE) {
     report(proxy, "was freed twice, and is in use again", block);
     return false;

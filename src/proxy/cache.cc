@@ -14,7 +14,8 @@ namespace hummock::proxy {
 
 os::Lock registry;
 Table no_caches;
-hummock_proxy_cache_t no_cache;
+hummock_proxy_cache_t no_cache = {
+    .serial = UINT64_MAX, .next = nullptr, .prev = nullptr, .place = nullptr, .bins = {}};
 __thread Table* thread_caches __attribute__((tls_model("initial-exec"))) = &no_caches;
 
 namespace {
@@ -23,7 +24,7 @@ pthread_key_t exit_key;
 bool has_exit_key;  // guarded by `registry`
 
 Proxy* proxy_of(const hummock_proxy_cache_t* cache) {
-  return const_cast<Proxy*>(static_cast<const Proxy*>(cache->proxy));
+  return static_cast<const Cache*>(cache)->proxy;
 }
 
 void update_limit(Cache* cache, uint32_t bucket) {
@@ -150,12 +151,14 @@ void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
 Cache* map_cache(Proxy* proxy, const uint32_t* most, uint32_t count) {
   size_t items = 1;
   for (uint32_t i = 0; i < count; ++i) items += capacity_of(proxy->pools[i], most[i]) + 1;
-  const size_t bytes = base::align_up(sizeof(Cache) + items * sizeof(size_t), os::page_size());
+  const size_t bytes =
+      base::align_up(sizeof(Cache) + items * sizeof(hummock_proxy_granule_t), os::page_size());
   Cache* cache = static_cast<Cache*>(os::map(bytes));
   if (cache == nullptr) return nullptr;
+  cache->serial = proxy->serial;
   cache->proxy = proxy;
   cache->mapped = bytes;
-  auto* place = reinterpret_cast<size_t*>(cache + 1);
+  auto* place = reinterpret_cast<hummock_proxy_granule_t*>(cache + 1);
   *place++ = proxy->granules;
   for (Bin& bin : cache->bins) bin = {place, place, place, 0};
   for (uint32_t i = 0; i < count; ++i) {
@@ -193,9 +196,9 @@ bool make_room(Cache* cache, uint32_t bucket) {
 }
 
 Cache* find_cache(const Proxy* proxy) {
-  // relaxed, twice: another thread writes there only when it destroys a proxy, which nobody uses then.
   hummock_proxy_cache_t* last = hummock_proxy_last_cache;
-  if (__atomic_load_n(&last->proxy, __ATOMIC_RELAXED) == proxy) return static_cast<Cache*>(last);
+  if (last->serial == proxy->serial) return static_cast<Cache*>(last);
+  // relaxed: another thread writes there only when it destroys a proxy, which nobody uses then.
   hummock_proxy_cache_t* cache = __atomic_load_n(&thread_caches->of[proxy->slot], __ATOMIC_RELAXED);
   if (cache != nullptr) hummock_proxy_last_cache = cache;
   return static_cast<Cache*>(cache);
@@ -235,8 +238,6 @@ void forget_caches(Proxy* proxy) {
   while (proxy->caches != nullptr) {
     Cache* cache = static_cast<Cache*>(proxy->caches);
     unlink(cache);
-    // relaxed: the thread may look whether it is still the cache of some other proxy, which it never was.
-    __atomic_store_n(&cache->proxy, nullptr, __ATOMIC_RELAXED);
     cache->next = cache->table->orphans;
     cache->table->orphans = cache;
     const size_t kept = base::align_up(sizeof(Cache), os::page_size());

@@ -12,6 +12,7 @@ namespace {
 
 uint64_t slots_taken[kSlots / 64];  // guarded by `registry`
 bool forks_handled;                 // guarded by `registry`
+uint64_t last_serial;
 
 void before_fork() {
   registry.lock_for_fork();
@@ -133,6 +134,8 @@ Proxy* create(const hummock_proxy_options_t& options) {
     errno = ENOMEM;
     return nullptr;
   }
+  // relaxed: it orders nothing.
+  proxy->serial = __atomic_add_fetch(&last_serial, 1, __ATOMIC_RELAXED);
   proxy->base = static_cast<char*>(pools);
   proxy->shift = plan.shift - HUMMOCK_PROXY_GRANULE_LOG2;
   proxy->slot = take_slot();
@@ -143,7 +146,7 @@ Proxy* create(const hummock_proxy_options_t& options) {
   proxy->misuse = options.misuse;
   proxy->misuse_context = options.misuse_context;
   proxy->granules = plan.pools / kGranule;
-  proxy->marks = reinterpret_cast<uint8_t*>(proxy + 1);
+  proxy->marks = reinterpret_cast<hummock_proxy_mark_t*>(proxy + 1);
   proxy->mapped = plan.record;
   open_pools(proxy, plan);
   open_bins(proxy);

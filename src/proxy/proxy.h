@@ -31,8 +31,8 @@ struct Pool {
   uint32_t element_size;  // odd part × 2^twos
   uint32_t twos;
   uint32_t elements;
-  uint8_t mark;     // of its blocks
-  uint32_t* links;  // of the elements in the stack, by index: none of ours stands in a freed block
+  hummock_proxy_mark_t mark;  // of its blocks
+  uint32_t* links;            // of the elements in the stack, by index: none of ours stands in a freed block
   BucketCounts counts;
 
   // The stack of returned elements: index + 1 of the top, and above it 32 bits that every change counts up,
@@ -56,8 +56,10 @@ struct Fresh {
 // Its list and `place`, where it stands in its thread's table, are guarded by `registry`. When its proxy ends
 // before its thread, it stays, of no proxy, since the thread may have it at hand: it is the thread that
 // unmaps it.
+struct Proxy;
 struct Table;
 struct Cache : hummock_proxy_cache {
+  Proxy* proxy;
   Table* table;
   Fresh fresh[kBuckets];
   size_t mapped;
@@ -75,6 +77,7 @@ extern __thread Table* thread_caches __attribute__((tls_model("initial-exec")));
 
 // All but the counts and the list of caches is written at creation only.
 struct Proxy : hummock_proxy {
+  size_t granules;  // of all pools
   uint32_t buckets;
   uint32_t slot;  // in the threads' tables; kSlots: none
   hummock_proxy_sizes_t sizes;
@@ -91,7 +94,7 @@ struct Proxy : hummock_proxy {
 // Guards the slots, every proxy's list of caches, and ranges. Nothing is called under it but the system.
 extern os::Lock registry;
 
-inline uint8_t* mark_at(const Proxy* proxy, const void* p) {
+inline hummock_proxy_mark_t* mark_at(const Proxy* proxy, const void* p) {
   return &proxy->marks[static_cast<size_t>(static_cast<const char*>(p) - proxy->base) / kGranule];
 }
 
