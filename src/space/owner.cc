@@ -45,11 +45,15 @@ __attribute__((always_inline)) inline void join_run(Engine* engine, Rest* rest) 
   join_open(engine, at, header(engine, at) & ~kResting);
 }
 
-// The run becomes part of the open range where it has reached that, else a free range of its own.
+void* malloc_long(Space* space, size_t request);
+
+// The run becomes part of the open range where it has reached that, else a free range of its own. Then what
+// is long goes its usual way, which the processor knows: any other makes the first malloc after many frees
+// 5 to 10 ns slower.
 __attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
   if (space->rest->behind == space->engine->open) {
     join_run(space->engine, space->rest);
-    return malloc_inside<true>(space, request);
+    return request > space->cache_largest ? malloc_long(space, request) : malloc_inside<true>(space, request);
   }
   end_run(space->engine, space->rest);
   return malloc_inside<false>(space, request);
