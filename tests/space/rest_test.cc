@@ -1,4 +1,6 @@
 // The cache of a space with an owner: what rests there, when it gives way, and misuse.
+#include <errno.h>
+
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -254,6 +256,23 @@ TEST_CASE("a run that has reached the open range is one with it for whatever cal
     hummock_space_free(space, before);
     check_all_free(space);
     if (call < 5) CHECK(support::figures(space).largest_free == all);
+  }
+}
+
+TEST_CASE("what cannot be is refused behind a run, too") {
+  for (const size_t impossible : {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2, 9 * kMiB, 8 * kMiB}) {
+    CAPTURE(impossible);
+    Space space(resting_space(8 * kMiB));
+    const std::vector<void*> blocks = long_blocks(space, 20);
+    for (void* block : blocks) hummock_space_free(space, block);
+    CHECK(support::figures(space).cache_free_blocks == 19);
+    errno = 0;
+    CHECK(hummock_space_malloc(space, impossible) == nullptr);
+    CHECK(errno == ENOMEM);
+    CHECK(support::is_sound(space));
+    void* block = hummock_space_malloc(space, 7 * kMiB);
+    CHECK(block != nullptr);
+    hummock_space_free(space, block);
   }
 }
 
