@@ -82,6 +82,16 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   return malloc_inside<true>(space, request);
 }
 
+// A block of whole lines, from the beginning of a range that is the open one or becomes it.
+__attribute__((always_inline)) inline void* cut_lines(Engine* engine, uint64_t at, uint64_t room,
+                                                      uint64_t size) {
+  note_request(engine, size);
+  link_open(engine, at + size, room - size);
+  set_header(engine, at, seal(at) | size);
+  count_taken(engine, size);
+  return payload(engine, at);
+}
+
 // The first after many frees, mostly: the block is cut from the run and the open range behind it, as if they
 // were joined before. In one go, since each choice here is guessed wrong, and what is stored and read again
 // takes its time.
@@ -99,11 +109,7 @@ __attribute__((noinline)) void* malloc_long_after_run(Space* space, size_t reque
     return malloc_after_run(space, request);
   }
   forget_run(engine, rest, run);
-  note_request(engine, size);
-  link_open(engine, at + size, room - size);
-  set_header(engine, at, seal(at) | size);
-  count_taken(engine, size);
-  return payload(engine, at);
+  return cut_lines(engine, at, room, size);
 }
 
 // No such size rests. Most of what is long comes from the open range: few choices on its way, since each may
@@ -122,11 +128,7 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
     return malloc_from_lists(space, request);
   }
   if (__builtin_expect(may_fit(engine, size), false)) return malloc_listed(engine, size);
-  note_request(engine, size);
-  link_open(engine, at + size, room - size);
-  set_header(engine, at, seal(at) | size);
-  count_taken(engine, size);
-  return payload(engine, at);
+  return cut_lines(engine, at, room, size);
 }
 
 // Blocks of whole lines.
