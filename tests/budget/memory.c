@@ -67,8 +67,8 @@ static char* get(size_t size) {
   return block;
 }
 
-/* What a program that "goes on a little" does: a hundred small blocks each 10 ms, freed the next time. As many as in
- * a second; on a busy machine that takes longer. */
+/* What a program that "goes on a little" does: a hundred small blocks each 10 ms, freed the next time. As
+ * many as in a second; on a busy machine that takes longer. */
 static void go_on(void) {
   static char* some[100];
   for (int round = 0; round < 100; ++round) {

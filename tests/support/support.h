@@ -5,6 +5,7 @@
 #ifndef HUMMOCK_TESTS_SUPPORT_H
 #define HUMMOCK_TESTS_SUPPORT_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,9 +83,17 @@ inline size_t scaled(size_t rounds, size_t least = 1) {
   return std::max(least, static_cast<size_t>(static_cast<double>(rounds) * scale()));
 }
 
-// A hang ends the program by SIGALRM, whatever runs it.
+// A hang ends the program by SIGALRM, whatever runs it, and is told. An emulator gets four times as long.
 struct HangGuard {
-  explicit HangGuard(unsigned seconds) { alarm(seconds); }
+  explicit HangGuard(unsigned seconds) {
+    signal(SIGALRM, [](int) {
+      constexpr char kSaid[] = "HangGuard: this test case hangs, or the machine is far too slow for it\n";
+      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSaid, sizeof kSaid - 1);
+      signal(SIGALRM, SIG_DFL);
+      raise(SIGALRM);
+    });
+    alarm(HUMMOCK_TEST_EMULATED ? 4 * seconds : seconds);
+  }
   ~HangGuard() { alarm(0); }
 };
 
