@@ -105,7 +105,8 @@ __attribute__((noinline)) void* malloc_long_after_run(Space* space, size_t reque
   const uint64_t room = run + engine->open_size;
   const bool follows_free = (header(engine, at) & kPrevFree) != 0;
   const bool is_too_short = (room < rest->part) | (request > room - 2 * kLine);
-  if (__builtin_expect(follows_free | is_too_short | may_fit(engine, size), false)) {
+  // In two steps: only a size that is not too long has a list.
+  if (__builtin_expect((follows_free | is_too_short) || may_fit(engine, size), false)) {
     return malloc_after_run(space, request);
   }
   forget_run(engine, rest, run);
