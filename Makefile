@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure demo test test-bindings windows test-windows bench budget install format lint clean
+.PHONY: all configure demo test test-all test-bindings windows test-windows bench budget soak install format lint clean
 
 all: configure
 	@cmake --build build -j$(JOBS)
@@ -17,8 +17,15 @@ demo: all
 	@scripts/packages.sh demo
 	@python3 scripts/demo.py --build build
 
+CTEST = ctest --test-dir build --output-on-failure --no-label-summary --no-tests=error -j$(JOBS)
+
+# Something of each area: at most ten minutes on two idle cores, with the build. What it leaves out it names.
 test: all
-	@ctest --test-dir build --output-on-failure -j$(JOBS)
+	@$(CTEST) -LE '^long$$'; status=$$?; scripts/left_out.sh build; exit $$status
+
+# All of them; with the two below, in .ci/run, at most forty minutes.
+test-all: all
+	@$(CTEST)
 
 # hummock.dll and hummock_bi.dll for 64 and 32 bits: out/windows-x64, out/windows-x86.
 WINDOWS = windows-x64 windows-x86
@@ -50,7 +57,14 @@ bench: all
 # Instructions and peak memory, which do not depend on what else the machine does.
 budget: all
 	@for part in small large; do python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so $$part; done
-	@python3 tests/budget/memory.py --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
+	@python3 tests/budget/memory.py --peers --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
+
+# Fuzz targets (with clang, else with bytes drawn at random) and the chaos program, for as long as is said.
+MINUTES ?= 60
+
+soak: all
+	@scripts/packages.sh fuzz
+	@scripts/soak.sh build $(MINUTES)
 
 install: all
 	@cmake --install build --prefix $(PREFIX)

@@ -16,7 +16,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parent
 ROOT = EXAMPLES.parent
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build")).resolve()
 TEXTS = sorted((ROOT / "docs").glob("*.md"))
-HANG = 600
+HANG = 1500
 
 
 def commonest():

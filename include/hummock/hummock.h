@@ -104,7 +104,8 @@ HUMMOCK_EXPORT int hummock_trim(size_t keep) HUMMOCK_NOEXCEPT;
  * hummock_usable_size (realloc keeps the block in its heap). After a fork the child's copy works. */
 typedef struct hummock_heap hummock_heap_t;
 
-/* What a heap holds now, in bytes; see hummock_heap_stats. */
+/* What a heap holds now, in bytes; see hummock_heap_stats. In checked mode a freed block counts as live until
+ * it leaves the quarantine, and with all that stands around it. */
 typedef struct hummock_heap_stats {
   size_t size;         /* in: sizeof(hummock_heap_stats_t) of the caller */
   size_t live_bytes;   /* room of live blocks */

@@ -52,11 +52,11 @@
 namespace sm {
 
 #if defined(SMM_LINEAR_PARTITIONING)
-inline constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_LINEAR;
+constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_LINEAR;
 #elif defined(SMM_FLOAT_PARTITIONING)
-inline constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_FLOAT;
+constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_FLOAT;
 #else
-inline constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_STEPS;
+constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_STEPS;
 #endif
 
 /* How many elements a new thread cache has at hand: none, half of its room, all of it. */

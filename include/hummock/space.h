@@ -5,8 +5,9 @@
  *   - malloc, free and usable_size execute at most the instructions that docs/spaces.md lists (zeroing
  *     and copying apart, which cost by the byte) and touch a fixed number of cache lines.
  *     With a cache the bounds are others, and a malloc that would be refused takes back what rests there.
- *   - No system call, but for a contended lock of HUMMOCK_SPACE_INHERIT, a thread's first use of a
- *     cache, and an automatic expansion where `expand` is not 0.
+ *   - No system call, but for a contended lock (of HUMMOCK_SPACE_SPIN: for a thread that does not run), a
+ *     thread's first use of a cache, an automatic expansion where `expand` is not 0, and one where a malloc
+ *     that would be refused takes back what rests in other threads' caches.
  *   - When no memory fits: NULL and ENOMEM. Never memory outside the space.
  *   - After free(p) the same thread's next malloc of the same size succeeds, when no other thread
  *     allocates between.
@@ -41,8 +42,8 @@ typedef struct hummock_space hummock_space_t;
  *   else another thread calls fails with EPERM. In the child of a fork that another thread made, the copy
  *   of the space must not be used. A cache keeps every size by itself: cache_step must be 0; it also
  *   makes calls for longer blocks shorter where such are freed in the order of their addresses.
- * SPIN: threads take turns in the order they came, spinning; no system call ever. For fewer running
- *   threads than processors: whoever waits for a thread that is not running spins that long.
+ * SPIN: threads take turns in the order they came, spinning. For fewer running threads than processors:
+ *   whoever waits for a thread that is not running sleeps after some microseconds, by a system call.
  * INHERIT: a lock that lends the holder the priority of who waits. */
 #define HUMMOCK_SPACE_OWNER 0
 #define HUMMOCK_SPACE_SPIN 1
@@ -173,9 +174,8 @@ typedef struct hummock_space_stats {
   char name[32];
 } hummock_space_stats_t;
 
-/* Fills `out` as far as its `size` says. 0, or EINVAL. Constant time: sums at most 64 caches, or the lists of
- * the owner's. Exact when
- * no other thread is inside the space; in OWNER mode, exact for the owner. */
+/* Fills `out` as far as its `size` says. 0, or EINVAL. Sums the threads' caches, or the lists of the owner's.
+ * Exact when no other thread is inside the space; in OWNER mode, exact for the owner. */
 HUMMOCK_EXPORT int hummock_space_stats(hummock_space_t* space, hummock_space_stats_t* out) HUMMOCK_NOEXCEPT;
 
 /* Calls visit(context, address, size, live) for every block (payload and room; those resting in caches are

@@ -18,6 +18,15 @@ char* digits_before(char* end, uint64_t number, unsigned base) {
   return end;
 }
 
+// Names and values of the user's may hold anything. A control character would end the line, or do things to
+// the terminal.
+void copy_printable(char* to, const char* from, size_t length) {
+  for (size_t i = 0; i < length; ++i) {
+    const unsigned char c = static_cast<unsigned char>(from[i]);
+    to[i] = c < ' ' || c == 127 ? '?' : from[i];
+  }
+}
+
 }  // namespace
 
 Line& Line::text(const char* words) {
@@ -27,7 +36,7 @@ Line& Line::text(const char* words) {
 Line& Line::text(const char* words, size_t length) {
   const size_t left = kRoom - 1 - length_;
   const bool fits = length <= left;
-  memcpy(text_ + length_, words, fits ? length : left);
+  copy_printable(text_ + length_, words, fits ? length : left);
   length_ += fits ? length : left;
   if (!fits) cut();
   text_[length_] = '\n';
@@ -36,6 +45,15 @@ Line& Line::text(const char* words, size_t length) {
 
 void Line::cut() {
   memcpy(text_ + kRoom - 1 - 3, "...", 3);
+}
+
+Line& Line::raw(const char* words) {
+  const size_t length = strlen(words);
+  if (length > kRoom - 1 - length_) return *this;
+  memcpy(text_ + length_, words, length);
+  length_ += length;
+  text_[length_] = '\n';
+  return *this;
 }
 
 Line& Line::dec(uint64_t number) {
@@ -94,7 +112,7 @@ void say(const Line& line) {
 
 void quit(const Line& line) {
   say(line);
-  leave(1);
+  leave(kCannotHave);
 }
 
 void die(const Line& line) {

@@ -8,7 +8,8 @@
 
 namespace hummock::base {
 
-// One line of text being built. Text that does not fit is cut, and the line then ends in "...".
+// One line of text being built. Text that does not fit is cut, and the line then ends in "..."; control
+// characters become question marks.
 class Line {
  public:
   static constexpr size_t kRoom = 512;
@@ -18,6 +19,7 @@ class Line {
 
   Line& text(const char* words);
   Line& text(const char* words, size_t length);
+  Line& raw(const char* words);  // with its control characters
   Line& dec(uint64_t number);
   Line& signed_dec(int64_t number);
   Line& hex(uint64_t number);               // 0x1f
@@ -39,6 +41,11 @@ class Line {
   // The text without the end of line; data()[size()] is '\n'.
   const char* data() const { return text_; }
   size_t size() const { return length_; }
+  // The text as a C string, until something is added.
+  const char* c_str() {
+    text_[length_] = '\0';
+    return text_;
+  }
 
  private:
   void cut();
@@ -54,7 +61,10 @@ void write_line(int fd, const Line& line);
 // write_line to standard error.
 void say(const Line& line);
 
-// say, then ends the process with status 1: for what the user asked for and cannot have.
+// The status of a program that does not run because what it was started with cannot be had.
+inline constexpr int kCannotHave = 125;
+
+// say, then ends the process with kCannotHave: for what the user asked for and cannot have.
 [[noreturn]] void quit(const Line& line);
 
 // say, then abort(). Callers may hold locks of ours: nothing here takes one.

@@ -12,8 +12,11 @@
 
 namespace hummock::options {
 
-enum class Kind : uint8_t { boolean, number, size, choice, text };
+enum class Kind : uint8_t { boolean, number, size, duration, choice, text };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
+// Of a value that cannot be understood: a promise ends the program, for it would run without what was asked
+// for; a wish is warned of, and the value stays.
+enum class Duty : uint8_t { wish, promise };
 enum class Stats : uint8_t { none, at_exit };
 enum class Log : uint8_t { none, region };
 enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
@@ -24,36 +27,46 @@ inline constexpr size_t kTextRoom = 400;  // bytes of a text with its NUL
 inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kTiB = int64_t{1} << 40;
 
-// X(type, name, kind, default, least, most, words, when, help). `words` are names for values, as
-// "name=value|name=value": all there is for a choice, extra spellings for the others. The value of a text
-// is the address of a copy that stays.
-#define HUMMOCK_OPTIONS(X)                                                                               \
-  X(bool, verbose, boolean, 0, 0, 1, "", start, "print at start what is in effect")                      \
-  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1", any_time, "print statistics when the program ends")  \
-  X(bool, checked, boolean, 0, 0, 1, "", start, "find misuse of memory: quarantine, canaries, poison")   \
-  X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time,                                          \
-    "checked mode: bytes of freed blocks held back from reuse")                                          \
-  X(size_t, stacks, number, 8, 0, 16, "", start, "checked mode: frames kept of who allocated and freed") \
-  X(int64_t, decay_ms, number, 1000, -1, 86400000, "never=-1", any_time,                                 \
-    "milliseconds until free memory goes back to the system; 0 at once")                                 \
-  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time,                                             \
-    "most free memory kept until it decays; auto is max(8M, half of what is in use)")                    \
-  X(bool, background, boolean, 0, 0, 1, "", start, "a thread gives memory back while the program idles") \
-  X(bool, fork, boolean, 1, 0, 1, "", start, "keep the heap usable in the child of a fork")              \
-  X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0", start,                                        \
-    "serve malloc from a deterministic space of this size alone")                                        \
-  X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0", start,                                        \
-    "bytes by which that space expands when it is short")                                                \
-  X(uint32_t, space_reserve, choice, 0, 0, 1, "start=0|firstalloc=1", start, "when it gets its memory")  \
-  X(bool, space_lock, boolean, 0, 0, 1, "", start, "it stays in memory (mlock), or the program ends")    \
-  X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2", start, "it stands in huge pages")    \
-  X(bool, space_zero, boolean, 0, 0, 1, "", start, "malloc from it hands out zeros")                     \
-  X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5", start,             \
-    "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                   \
-  X(size_t, huge_reserve, size, 0, 0, kTiB, "", start, "huge pages taken at start and kept")             \
-  X(size_t, huge_max, size, 0, 0, kTiB, "none=0", start, "most memory on huge pages")                    \
-  X(Log, log, choice, 0, 0, 1, "none=0|region=1", start, "a log of what goes to and from the system")    \
-  X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, "its file; %p is the process, %t the time")
+// X(type, name, kind, default, least, most, words, when, duty, help). `words` are names for values, as
+// "name=value|name=value;name=value": all there is for a choice, extra spellings for the others; those after
+// the semicolon are understood and not told of. Who has "on" or "off" understands 1, true, yes, 0, false, no.
+// The value of a text is the address of a copy that stays.
+#define HUMMOCK_OPTIONS(X)                                                                                   \
+  X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start what is in effect")                    \
+  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1;off=0|on=1", any_time, wish,                               \
+    "print statistics when the program ends")                                                                \
+  X(bool, checked, boolean, 0, 0, 1, "", start, promise,                                                     \
+    "find misuse of memory: quarantine, canaries, poison")                                                   \
+  X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time, wish,                                        \
+    "checked mode: bytes of freed blocks held back from reuse")                                              \
+  X(size_t, stacks, number, 8, 0, 16, "", start, wish,                                                       \
+    "checked mode: frames kept of who allocated and freed")                                                  \
+  X(int64_t, decay_ms, duration, 1000, -1, 86400000, "never=-1", any_time, wish,                             \
+    "milliseconds until free memory goes back to the system; 0 at once")                                     \
+  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
+    "most free memory kept until it decays; auto is max(8M, half of what is in use)")                        \
+  X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
+    "a thread gives memory back while the program idles")                                                    \
+  X(bool, fork, boolean, 1, 0, 1, "", start, wish, "keep the heap usable in the child of a fork")            \
+  X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0;off=0", start, promise,                             \
+    "serve malloc from a deterministic space of this size alone")                                            \
+  X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0;off=0|none=0", start, promise,                      \
+    "bytes by which that space expands when it is short")                                                    \
+  X(uint32_t, space_reserve, choice, 0, 0, 1, "start=0|firstalloc=1", start, promise,                        \
+    "when it gets its memory")                                                                               \
+  X(bool, space_lock, boolean, 0, 0, 1, "", start, promise,                                                  \
+    "it stays in memory (mlock), or the program ends")                                                       \
+  X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2;none=0|on=2", start, promise,              \
+    "it stands in huge pages")                                                                               \
+  X(bool, space_zero, boolean, 0, 0, 1, "", start, promise, "malloc from it hands out zeros")                \
+  X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5;none=0", start, promise, \
+    "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                       \
+  X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
+    "huge pages taken at start and kept")                                                                    \
+  X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
+  X(Log, log, choice, 0, 0, 1, "none=0|region=1;off=0|on=1", start, wish,                                    \
+    "a log of what goes to and from the system")                                                             \
+  X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, wish, "its file; %p is the process, %t the time")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>
@@ -76,13 +89,14 @@ struct Option {
   const char* name;
   Kind kind;
   When when;
+  Duty duty;
   int64_t initial, least, most;
   const char* words;
   const char* help;
 };
 
-#define HUMMOCK_OPTION_ROW(type, name, kind, initial, least, most, words, when, help) \
-  Option{#name, Kind::kind, When::when, initial, least, most, words, help},
+#define HUMMOCK_OPTION_ROW(type, name, kind, initial, least, most, words, when, duty, help) \
+  Option{#name, Kind::kind, When::when, Duty::duty, initial, least, most, words, help},
 inline constexpr Option kTable[] = {HUMMOCK_OPTIONS(HUMMOCK_OPTION_ROW)};
 #undef HUMMOCK_OPTION_ROW
 inline constexpr size_t kCount = sizeof(kTable) / sizeof(kTable[0]);
@@ -94,7 +108,8 @@ extern Values values;
 // constructors. Call once, before a second thread exists.
 void init(bool secure);
 
-// The same from the given places (either may be null), starting again from the defaults.
+// The same from the given places (either may be null), starting again from the defaults. Ends the program
+// with a line when a promise is asked for that cannot be understood.
 void load(const char* program_conf, const char* const* environment);
 
 // As hummock_option_get and hummock_option_set.

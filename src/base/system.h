@@ -12,6 +12,8 @@ void write_text(int fd, const char* text, size_t length);
 
 // Ends the process at once, as a crash: for a heap that cannot go on.
 [[noreturn]] void stop();
+// The same where no handler of the program's may run first.
+[[noreturn]] void stop_here();
 
 // Ends the process with this status and without ado: no handler of exit runs.
 [[noreturn]] void leave(int status);

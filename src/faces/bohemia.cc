@@ -29,8 +29,8 @@ size_t flush(size_t wish) {
   const size_t freed = pages::totals().purged - before.purged;
   faces::note_flush(freed);
   base::Line reason("gave back ");
-  reason.dec(freed / 1024).text("k\0", 2);
-  event.log("Flush", nullptr, wish < most ? wish : most, 0, reason.data());
+  reason.dec(freed / 1024).text("k");
+  event.log("Flush", nullptr, wish < most ? wish : most, 0, reason.c_str());
   return freed;
 }
 

@@ -57,7 +57,8 @@ inline int posix_aligned(void** out, size_t alignment, size_t size) {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int saved = errno;
   void* block = aligned(alignment, size);
-  errno = saved;
+  // POSIX leaves errno open: programs that look there find what they do with other allocators.
+  errno = block == nullptr ? ENOMEM : saved;
   if (block == nullptr) return ENOMEM;
   *out = block;
   return 0;

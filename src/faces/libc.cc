@@ -12,6 +12,7 @@
 #include "hummock/hummock.h"
 #include "observe/print.h"
 #include "observe/stats.h"
+#include "os/linux_uncancelled.h"
 
 using namespace hummock;
 
@@ -177,6 +178,7 @@ HUMMOCK_EXPORT void malloc_stats() noexcept {
 
 HUMMOCK_EXPORT int malloc_info(int flags, FILE* out) noexcept {
   if (flags != 0 || out == nullptr) return EINVAL;
+  const os::Uncancelled uncancelled;
   return observe::print_xml(out);
 }
 

@@ -22,6 +22,7 @@ __attribute__((constructor(101))) void start() {
 
 __attribute__((destructor(101))) void end() {
   heap::checked::check_all();
+  heap::check_freed_lately();
   if (options::values.stats == options::Stats::at_exit) observe::print(2);
   observe::log_summary();
 }

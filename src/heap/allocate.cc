@@ -37,6 +37,7 @@ static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kM
 
 // For the modes that see every call.
 void* special_block(size_t align, size_t size, bool zero) {
+  if (served::is_on()) return served::allocate(align, size, zero);
   if (is_checked()) return checked::allocate(nullptr, align, size, zero);
   if (is_served()) return served::allocate(align, size, zero);
   // The options have just been read, and no mode wants the call.
@@ -46,9 +47,13 @@ void* special_block(size_t align, size_t size, bool zero) {
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
 void* small_block(unsigned size_class) {
-  const bool again = !os::kExitRepeats && thread_heap == &ended_heap;
+  const bool again = thread_heap == &ended_heap && !os::exit_repeats();
   Heap* heap = attach();
-  if (heap == nullptr) return no_memory();
+  if (heap == nullptr) {
+    heap = common_heap();
+    if (heap == nullptr) return no_memory();
+    return user_take(heap, 0, slab::kTable.row[size_class].block_size, false);
+  }
   void* block = pop_any(&heap->bins[size_class], size_class);
   if (block == nullptr) block = refill(heap, size_class);
   if (again) end_thread();
@@ -61,7 +66,7 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
   if (__builtin_expect(++heap->refills % 64 == 0, false) && tick_pending()) tick();
-  return header->start;
+  return unmarked(header->start);
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
@@ -70,7 +75,7 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
-  if (zero && !zeroed) clear_large(pages::header_of(block));
+  if (zero && !zeroed) clear_large(pages::find_header(block));
   return block;
 }
 
@@ -96,7 +101,7 @@ size_t with_room_to_grow(size_t room, size_t size) {
 void* other_block(size_t size) {
   if (size > slab::kTinySize) return allocate(size);
   Bin* bin = &thread_heap->bins[slab::kTiny];
-  void* block = pop_any(bin, slab::kTiny);
+  void* block = pop_tiny(bin);
   return block != nullptr ? block : allocate_slow(bin);
 }
 
@@ -137,7 +142,8 @@ __attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot,
   const Heap* heap = thread_heap;
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap)) return 0;
   const slab::SizeClass& row = slab::kTable.row[slot->bin - heap->bins];
-  return slab::is_block(slot - slot->back, row, p) ? row.block_size : 0;
+  if (!slab::is_start(slot, row.multiplier, p) || slab::is_stamped(const_cast<void*>(p))) return 0;
+  return row.block_size;
 }
 
 // The bin of with_room_to_grow's size, for sizes of which malloc finds it in one step.
@@ -191,6 +197,10 @@ void* resize(void* p, size_t size, bool zero) {
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
+  if (!heap->attached) {
+    set_relaxed(bin->no_stamp, Bin().no_stamp);             // see pop_list
+    if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
+  }
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
     if (++heap->refills % 64 != 0) return take_recent(heap, size_class);
@@ -217,6 +227,7 @@ void* allocate_medium(size_t size) {
     void* block = near_block(size);
     return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
+  if (served::is_on()) return served::allocate_plain(size);
   if (sees_every_call()) return special_block(0, size, false);
   return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
                                 : small_block(slab::class_of(size == 0 ? 1 : size));
@@ -255,7 +266,7 @@ void* reallocate(void* p, size_t size) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {
       memcpy(fresh, p, room < size ? room : size);
-      release_recent(heap, slot->bin, p);
+      release_recent(slot->bin, p, slab::stamp());
       return fresh;
     }
   }

@@ -33,22 +33,43 @@ void* allocate_medium(size_t size);
 // Written once; atomic, relaxed: a late reader takes the slow path.
 extern size_t fast_limit HUMMOCK_HIDDEN;
 
-// Null: the bin is empty, or what comes next is no free block of it.
-__attribute__((always_inline)) inline void* pop(Bin* bin) {
-  void* block = bin->blocks;
-  if (__builtin_expect(slab::stamp_of(block) != reinterpret_cast<uintptr_t>(bin), false)) return nullptr;
-  bin->blocks = slab::link_of(block);
-  slab::stamp_of(block) = 0;
+// The first block of a list of free blocks. Null: the list is empty, or what comes next is no free block, or
+// its link was written to; nothing has changed then, and check_bin says which.
+__attribute__((always_inline)) inline void* pop_list(void** list) {
+  void* block = *list;
+  uintptr_t key = slab::key();
+  uintptr_t& stamp = slab::stamp_word(block);
+#if defined(__SANITIZE_THREAD__)
+  if (relaxed(stamp) != slab::stamp()) return nullptr;
+  stamp = 0;
+#else
+  // Checked and cleared in one instruction. The second word of a bin, where lists end, is put back. Threads
+  // without a heap share theirs: it may be off by a few times `key` for a moment, which is no stamp either,
+  // and allocate_slow puts it right.
+  stamp += key;
+  if (__builtin_expect(stamp != 0, false)) {
+    asm("" : "+m"(stamp));  // else the word as it was is kept in a register, which costs three instructions
+    stamp -= key;
+    return nullptr;
+  }
+#endif
+  key += slab::link_word(block);
+  if (__builtin_expect(!slab::is_link(key), false)) {
+    stamp = slab::stamp();
+    return nullptr;
+  }
+  *list = reinterpret_cast<void*>(key);
   return block;
 }
 
-// Of any class: blocks of 8 bytes bear no stamp.
+__attribute__((always_inline)) inline void* pop(Bin* bin) {
+  return pop_list(&bin->blocks);
+}
+
+// Of any class.
+void* pop_tiny(Bin* bin);
 inline void* pop_any(Bin* bin, unsigned size_class) {
-  if (size_class != slab::kTiny) return pop(bin);
-  void* block = bin->blocks;
-  if (block == bin) return nullptr;
-  bin->blocks = slab::link_of(block);
-  return block;
+  return size_class != slab::kTiny ? pop(bin) : pop_tiny(bin);
 }
 
 __attribute__((always_inline)) inline void* allocate(size_t size) {

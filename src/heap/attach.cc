@@ -24,14 +24,17 @@ HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 
 namespace {
 
-os::Lock pool_lock;
+os::Lock<os::Rank::heap_pool> pool_lock;
+Heap* records;                                     // all there ever were. Atomic: pushed with release
 Heap* pool;                                        // records no thread uses. Guarded by pool_lock.
 size_t threads;                                    // guarded by pool_lock
 size_t user_heaps;                                 // guarded by pool_lock
 base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for fork
 
-os::Lock start_lock;
+os::Lock<os::Rank::start> start_lock;
 bool started;  // atomic: release after the options are read
+
+Heap* common;  // of threads that can have none of their own; atomic: released when it is ready
 
 uint8_t next_cache;  // of spans; atomic, relaxed
 
@@ -44,10 +47,15 @@ Heap* new_record() {
       return heap;
     }
   }
-  Heap* heap = static_cast<Heap*>(pages::new_record(sizeof(Heap)));
+  Heap* heap = static_cast<Heap*>(pages::new_heap_record(sizeof(Heap)));
   if (heap == nullptr) return nullptr;
   // The record's for ever: what a thread leaves there serves the next one that has the record.
   heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
+  heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
+  // release: pairs with the acquire of is_bin.
+  while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
+  }
   return heap;
 }
 
@@ -74,6 +82,7 @@ void detach(void* record) {
   if (!os::ends_thread(heap == thread_heap)) return;
   thread_heap = &ended_heap;
   heap->attached = false;
+  heap->thread = 0;
   read_inbox(heap);
   leave_slabs(heap);
   flush_remote(heap);
@@ -85,6 +94,8 @@ void detach(void* record) {
   keep_record(heap);
 }
 
+// Top down, as everywhere. The program's own handlers may run before this or after: those that run while we
+// hold all allocate through the locks (os/lock.h).
 void before_fork() {
   checked::lock_for_fork();
   pool_lock.lock_for_fork();
@@ -92,9 +103,11 @@ void before_fork() {
   lock_idle();
   shard::lock_all();
   pages::lock_all();
+  os::lock_log();
 }
 
 void after_fork_in_parent() {
+  os::unlock_log();
   pages::unlock_all();
   shard::unlock_all();
   unlock_idle();
@@ -110,7 +123,10 @@ void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
   reset_idle();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
+  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
+    heap->lock.unlock_in_child();
+    heap->leaving = 0;  // who took them out is not here
+  }
   pool_lock.unlock_in_child();
   checked::unlock_in_child();
   start_background();
@@ -124,6 +140,7 @@ void initialise() {
     os::LockGuard guard(start_lock);
     if (started) return;
     options::init(os::is_privileged());
+    slab::make_secret(os::random_word());
     os::start_log();
     pages::take_reserve();
     os::on_thread_exit(detach);
@@ -151,6 +168,8 @@ Heap* attach() {
   Heap* heap = thread_heap;
   if (heap != &empty_heap && heap != &ended_heap) return heap;
   if (is_checked() || is_served()) return nullptr;
+  // Nobody will tell of the thread's end again: the caller gives the heap up.
+  const bool briefly = heap == &ended_heap && !os::exit_repeats();
   heap = new_record();
   if (heap == nullptr) return nullptr;
   {
@@ -161,8 +180,23 @@ Heap* attach() {
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   open_bins(heap);
   heap->attached = true;
+  heap->thread = os::thread_address();
   thread_heap = heap;  // first: setting the value may allocate
-  os::set_exit_value(heap);
+  if (briefly || os::set_exit_value(heap)) return heap;
+  detach(heap);
+  thread_heap = &empty_heap;
+  return nullptr;
+}
+
+Heap* common_heap() {
+  // acquire: pairs with the exchange, so that the heap is seen as it was made.
+  Heap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
+  if (heap != nullptr || sees_every_call()) return heap;
+  Heap* fresh = new_user_heap();
+  if (fresh == nullptr) return nullptr;
+  if (__atomic_compare_exchange_n(&common, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return fresh;
+  delete_user_heap(fresh);  // another thread was quicker
   return heap;
 }
 
@@ -171,6 +205,15 @@ void end_thread() {
   if (!heap->attached) return;
   os::set_exit_value(nullptr);
   detach(heap);
+}
+
+bool is_bin(const void* p) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(p);
+  for (Heap* heap = __atomic_load_n(&records, __ATOMIC_ACQUIRE); heap != nullptr; heap = heap->next_record) {
+    const uintptr_t offset = address - reinterpret_cast<uintptr_t>(heap->bins);
+    if (offset < sizeof heap->bins) return offset % sizeof(Bin) == 0;
+  }
+  return false;
 }
 
 bool is_locked() {

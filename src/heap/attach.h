@@ -10,6 +10,10 @@ namespace hummock::heap {
 // where no thread has one.
 Heap* attach();
 
+// A first-class heap for all threads that can have none of their own, as nobody would tell of their ends.
+// Null when memory is short.
+Heap* common_heap();
+
 // Modes that keep every call on the slow path: checked, and served (heap/served.h). Each reads the options
 // first if nobody did.
 bool read_is_checked();

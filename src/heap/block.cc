@@ -16,10 +16,10 @@ Block find_block(const char* call, const void* p) {
   if (header == nullptr) bad_pointer(call, p);
   switch (header->kind) {
     case Kind::slab:
-      slab::check_block(header, p, call, base::refuse);
+      check_live(call, header, p);
       return {header, slab::row_of(header).block_size, nullptr};
     case Kind::own_slab:
-      slab::check_block(header, p, call, base::refuse);
+      check_live(call, header, p);
       return {header, slab::row_of(header).block_size, relaxed(header->home)};
     case Kind::large:
     case Kind::huge:
@@ -59,7 +59,10 @@ void count_resting(uint32_t* per_class) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     const Bin& bin = thread_heap->bins[c];
     per_class[c] = count_recent(thread_heap, c);
-    for (void* block = bin.blocks; block != &bin; block = slab::link_of(block)) ++per_class[c];
+    for (void* block = bin.blocks; block != &bin; ++per_class[c]) {
+      const SlabHeader* slot = pages::header_of(block);
+      block = slab::next_free(slot - slot->back, block);
+    }
   }
 }
 

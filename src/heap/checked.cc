@@ -2,26 +2,42 @@
 
 #include <string.h>
 
+#include <initializer_list>
+
 #include "base/options.h"
+#include "base/system.h"
 #include "heap/attach.h"
 #include "heap/block.h"
 #include "heap/checked_record.h"
 #include "heap/user.h"
 #include "os/backtrace.h"
+#include "os/os.h"
 
 namespace hummock::heap::checked {
 namespace {
 
-using base::Line;
 using RecordList = base::List<Record, &Record::next, &Record::prev>;
 
 constexpr unsigned kHeaps = 4;
+constexpr size_t kMostAlign = size_t{1} << 31;  // so that the record's fields hold what they must
 
-os::Lock lock;
-Heap* heaps[kHeaps];  // guarded by lock until set, then fixed
+os::Lock<os::Rank::checked> lock;
+Heap* heaps[kHeaps];  // each set once, atomically
 RecordList live;      // guarded by lock
-RecordList freed;     // the quarantine, oldest first. Guarded by lock.
-size_t freed_bytes;   // guarded by lock
+Record* next_looked;  // by check_all, which lets go of the lock between. Guarded by lock.
+
+// The quarantine, oldest first, linked by `next` alone: nobody was near these records for long, and whoever
+// takes one out shall touch no other. Each one's `prev` is a hint: the one pushed kAhead later, which is
+// fetched into the cache when its turn comes near. Guarded by lock.
+constexpr size_t kAhead = 8;
+struct Quarantine {
+  Record* oldest;
+  Record* newest;
+  size_t bytes;
+  size_t count;
+  size_t pushed;
+  Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
+} freed;
 
 Heap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
@@ -36,119 +52,199 @@ Heap* own_heap() {
   return none;
 }
 
-__attribute__((noinline)) void note(Record* record, State which) {
-  Event& event = which == State::live ? record->allocated : record->freed;
-  event.thread = os::thread_number();
-  event.frames = os::callers(record->frames_of(which), record->most_frames);
+// ---- The lists; the caller has the lock ---------------------------------------------------------
+
+void take_out_live(Record* record) {
+  if (next_looked == record) next_looked = record->next;
+  live.remove(record);
 }
+
+void push_freed(Record* record) {
+  Record*& before = freed.recent[freed.pushed++ % kAhead];
+  if (before != nullptr && freed.count >= kAhead) before->prev = record;
+  before = record;
+  record->next = record->prev = nullptr;
+  (freed.oldest != nullptr ? freed.newest->next : freed.oldest) = record;
+  freed.newest = record;
+  freed.bytes += record->room();
+  freed.count += 1;
+}
+
+void fetch(const Record* record) {
+  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(record) + 64 * i);
+}
+
+// Who destroys a heap waits for its blocks that others took out of quarantine and still hold. Heaps of this
+// mode itself are never destroyed. An overwritten record may name anything.
+bool is_awaited(const Record* record) {
+  return !is_process_heap(record->heap) && is_whole(record);
+}
+
+// What the quarantine holds too much of, oldest first, linked by `next`.
+Record* take_surplus(size_t most) {
+  if (freed.bytes <= most) return nullptr;
+  Record* first = freed.oldest;
+  Record* last = nullptr;
+  for (; freed.oldest != nullptr && freed.bytes > most; freed.oldest = last->next) {
+    last = freed.oldest;
+    if (last->prev != nullptr) fetch(last->prev);
+    if (next_looked == last) next_looked = last->next;
+    if (is_awaited(last)) __atomic_fetch_add(&last->heap->leaving, 1, __ATOMIC_RELAXED);
+    freed.bytes -= last->room();
+    freed.count -= 1;
+  }
+  if (last != nullptr) last->next = nullptr;
+  return first;
+}
+
+// Those of a heap that ends.
+void drop_freed(const Heap* heap) {
+  Record* kept = nullptr;  // the last one
+  for (Record* record = freed.oldest; record != nullptr; record = record->next) {
+    if (record->heap != heap) {
+      kept = record;
+      continue;
+    }
+    if (next_looked == record) next_looked = record->next;
+    freed.bytes -= record->room();
+    freed.count -= 1;
+    (kept != nullptr ? kept->next : freed.oldest) = record->next;
+  }
+  freed.newest = kept;
+  for (Record*& recent : freed.recent) recent = nullptr;
+}
+
+// ---- The end of a block -------------------------------------------------------------------------
 
 // Out of quarantine for good.
 void let_go(Record* record) {
-  if (record->seal != record->expected_seal()) {
-    base::die(Line() << "the record of a freed block at " << static_cast<const void*>(record)
-                     << " was overwritten");
+  if (!is_whole(record)) {
+    report(report_line() << "the record of a freed block at " << static_cast<const void*>(record)
+                         << " was overwritten");
   }
   check_guards("free", record);
   check_poison("free", record);
+  Heap* heap = record->heap;
+  const bool awaited = is_awaited(record);
   record->seal = 0;
-  user_give(record->heap, record);
+  user_give(heap, record);
+  // release: pairs with the acquire of all_left; all of the above is done.
+  if (awaited) __atomic_fetch_sub(&heap->leaving, 1, __ATOMIC_RELEASE);
 }
 
-// The oldest of the quarantine when it holds too much, else null.
-Record* take_surplus(size_t most) {
-  os::LockGuard guard(lock);
-  if (freed_bytes <= most) return nullptr;
-  Record* record = freed.front();
-  if (record == nullptr) return nullptr;
-  freed.remove(record);
-  freed_bytes -= record->room;
-  return record;
+// Waits until nobody holds a block of the heap that he took out of quarantine; no more come. It takes as long
+// as a few frees, unless he stopped for good: to report something, or under the very signal we run in.
+bool all_left(const Heap* heap) {
+  for (int i = 0; __atomic_load_n(&heap->leaving, __ATOMIC_ACQUIRE) != 0; ++i) {
+    if (i == 2000) return false;
+    i < 1000 ? os::yield() : os::sleep_ms(1);
+  }
+  return true;
 }
 
-void release_record(const char* call, Record* record) {
-  if (record->state == State::freed) {
-    report(Line() << call << "(" << static_cast<const void*>(record->user) << "): double free: the block of "
-                  << record->size << " bytes is free already",
+// What keeps a block from being freed by `call` aborts with a report. Of all that try at once, the one whose
+// exchange finds the block live goes on, and has the block for itself.
+void claim(const char* call, Record* record) {
+  if (relaxed(record->array) == Array::yes) {
+    report(report_line() << call << "(" << static_cast<const void*>(record->user())
+                         << "): the block is of operator new[], only delete[] may free it",
            record);
   }
-  if (record->array) {
-    report(Line() << call << "(" << static_cast<const void*>(record->user)
-                  << "): the block is of operator new[], only delete[] may free it",
+  State state = State::live;
+  State freeing = State::freeing;
+  // acquire: pairs with the release of a realloc that gave the block back.
+  if (!__atomic_compare_exchange(&record->state, &state, &freeing, false, __ATOMIC_ACQUIRE,
+                                 __ATOMIC_RELAXED)) {
+    await_freed(record);
+    report(report_line() << call << "(" << static_cast<const void*>(record->user())
+                         << "): double free: the block of " << record->size << " bytes is free already",
            record);
   }
   check_guards(call, record);
-  note(record, State::freed);
+}
+
+// The block is claimed.
+void retire(Record* record) {
+  record->freed_in = os::thread_number();
+  record->freed_by = current_stack(options::values.stacks);
+  poison(record);
+  const size_t most = options::values.quarantine;
+  Record* surplus;
   {
     os::LockGuard guard(lock);
-    live.remove(record);
-    record->state = State::freed;
-    seal(record);
-    poison(record);
-    freed.push_back(record);
-    freed_bytes += record->room;
+    take_out_live(record);
+    // release: who reads freed sees the stack of the free.
+    set_state(record, State::freed);
+    push_freed(record);
+    surplus = take_surplus(most);
   }
-  while (Record* oldest = take_surplus(options::values.quarantine)) let_go(oldest);
+  while (surplus != nullptr) {
+    Record* oldest = surplus;
+    surplus = oldest->next;
+    let_go(oldest);
+  }
 }
 
 Record* live_record(const char* call, const void* p) {
   Record* record = find_record(call, p);
-  if (record->state == State::live) return record;
-  report(Line() << call << "(" << p << "): the block of " << record->size << " bytes was freed", record);
-}
-
-template <class Visit>
-void for_each(RecordList& list, Visit visit) {
-  for (Record* record = list.front(); record != nullptr;) {
-    Record* next = record->next;
-    visit(record);
-    record = next;
-  }
+  if (state_of(record) == State::live) return record;
+  await_freed(record);
+  report(report_line() << call << "(" << p << "): the block of " << record->size << " bytes was freed",
+         record);
 }
 
 }  // namespace
 
 void* allocate(Heap* heap, size_t align, size_t size, bool zero) {
-  const size_t room_before = record_size() + kGuard;
-  const size_t extra = align > slab::kStep ? align : 0;
+  const size_t extra = align > Record::kUnit ? align : 0;
   size_t total;
-  if (__builtin_add_overflow(size, room_before + extra + kGuard, &total)) return no_memory();
+  if (extra > kMostAlign || __builtin_add_overflow(size, sizeof(Record) + 2 * kGuard + extra, &total)) {
+    return no_memory();
+  }
   if (heap == nullptr) heap = own_heap();
   if (heap == nullptr) return no_memory();
   char* raw = static_cast<char*>(user_take(heap, 0, total, zero));
   if (raw == nullptr) return nullptr;
   auto* record = reinterpret_cast<Record*>(raw);
-  record->user = reinterpret_cast<char*>(
-      base::align_up(reinterpret_cast<uintptr_t>(raw) + room_before, extra != 0 ? extra : slab::kStep));
+  char* user = reinterpret_cast<char*>(base::align_up(
+      reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
+  const size_t after = static_cast<size_t>(raw + find_block("malloc", raw).room - (user + size));
   record->size = size;
-  record->align = align;
-  record->room = find_block("malloc", raw).room;
   record->heap = heap;
-  record->state = State::live;
-  record->array = false;
-  record->most_frames = static_cast<uint32_t>(options::values.stacks);
+  record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);
+  record->after = static_cast<uint16_t>(after < kMostGuard ? after : kMostGuard);
+  record->align_log = align == 0 ? 0 : static_cast<uint8_t>(base::log2_floor(align));
+  record->array = Array::no;
   fill_guards(record);
-  if (!zero) memset(record->user, kFresh, size < kMostGuard ? size : kMostGuard);
-  note(record, State::live);
-  os::LockGuard guard(lock);
+  if (!zero) memset(user, kFresh, size < kMostGuard ? size : kMostGuard);
+  record->allocated_in = os::thread_number();
+  record->allocated_by = current_stack(options::values.stacks);
   seal(record);
+  set_state(record, State::live);
+  os::LockGuard guard(lock);
   live.push_front(record);
-  return record->user;
+  return user;
 }
 
+// The block is claimed before it is read: nobody else can let it go meanwhile.
 void* reallocate(Heap* heap, void* p, size_t size, bool zero) {
   Record* record = live_record("realloc", p);
-  check_guards("realloc", record);
+  claim("realloc", record);
   if (heap == nullptr && !is_process_heap(record->heap)) heap = record->heap;
   void* fresh = allocate(heap, 0, size, zero);
-  if (fresh == nullptr) return nullptr;
+  if (fresh == nullptr) {
+    set_state(record, State::live);
+    return nullptr;
+  }
   memcpy(fresh, p, record->size < size ? record->size : size);
-  release_record("realloc", record);
+  retire(record);
   return fresh;
 }
 
 bool is_process_heap(const Heap* heap) {
-  for (const Heap* each : heaps) {
-    if (each == heap) return true;
+  // Relaxed: who has a block of such a heap, or a pointer to it, came by it after it was set.
+  for (Heap* const& each : heaps) {
+    if (relaxed(each) == heap) return true;
   }
   return false;
 }
@@ -158,63 +254,106 @@ size_t usable_size(const void* p) {
 }
 
 void release(const char* call, void* p) {
-  release_record(call, find_record(call, p));
+  Record* record = find_record(call, p);
+  claim(call, record);
+  retire(record);
 }
 
 void release_sized(const char* call, void* p, size_t align, size_t size) {
   Record* record = find_record(call, p);
-  if (record->state == State::live && record->size != size) {
-    report(Line() << call << "(" << p << "): the block was asked with " << record->size << " bytes, not "
-                  << size,
+  claim(call, record);
+  if (record->size != size) {
+    report(report_line() << call << "(" << p << "): the block was asked with " << record->size
+                         << " bytes, not " << size,
            record);
   }
-  if (record->state == State::live && align != 0 && record->align != align) {
-    report(Line() << call << "(" << p << "): the block was asked with alignment " << record->align << ", not "
-                  << align,
+  if (align != 0 && record->align() != align) {
+    report(report_line() << call << "(" << p << "): the block was asked with alignment " << record->align()
+                         << ", not " << align,
            record);
   }
-  release_record(call, record);
+  retire(record);
 }
 
-void forget(Heap* heap) {
-  os::LockGuard guard(lock);
-  for_each(live, [&](Record* record) {
-    if (record->heap == heap) live.remove(record);
-  });
-  for_each(freed, [&](Record* record) {
-    if (record->heap != heap) return;
-    freed.remove(record);
-    freed_bytes -= record->room;
-  });
+bool forget(Heap* heap) {
+  {
+    os::LockGuard guard(lock);
+    for (Record* record = live.front(); record != nullptr;) {
+      Record* next = record->next;
+      if (record->heap == heap) take_out_live(record);
+      record = next;
+    }
+    drop_freed(heap);
+  }
+  return all_left(heap);
 }
 
 void note_array(void* p) {
-  live_record("operator new[]", p)->array = true;
+  set_relaxed(live_record("operator new[]", p)->array, Array::yes);
 }
 
+// Of two threads that delete at once, both find a block of new[]; claim() tells the second.
 void expect_array(void* p) {
   Record* record = find_record("operator delete[]", p);
-  if (record->state == State::live && !record->array) {
-    report(Line() << "operator delete[](" << p << "): the block is not of operator new[]", record);
-  }
-  record->array = false;
+  Array array = Array::yes;
+  Array claimed = Array::claimed;
+  const bool first =
+      __atomic_compare_exchange(&record->array, &array, &claimed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (first || array == Array::claimed || state_of(record) != State::live) return;
+  report(report_line() << "operator delete[](" << p << "): the block is not of operator new[]", record);
 }
 
+namespace {
+
+bool is_sound(Record* record) {
+  return is_whole(record) && guards_hold(record) &&
+         (state_of(record) != State::freed || poison_holds(record));
+}
+
+[[noreturn]] void say_unsound(Record* record) {
+  if (!is_whole(record)) {
+    report(report_line() << "at the end: the record of a block at " << static_cast<const void*>(record)
+                         << " was overwritten");
+  }
+  check_guards("at the end", record);
+  check_poison("at the end", record);
+  base::stop();
+}
+
+// The next few of a list; the first unsound one of them, or null. With the lock held, but not while a report
+// is made: a handler of its abort may call us.
+Record* look_at_some() {
+  constexpr unsigned kSome = 16;
+  os::LockGuard guard(lock);
+  for (unsigned i = 0; i < kSome && next_looked != nullptr; ++i) {
+    Record* record = next_looked;
+    if (!is_sound(record)) return record;
+    next_looked = record->next;
+  }
+  return nullptr;
+}
+
+bool begin_looking(bool at_live) {
+  os::LockGuard guard(lock);
+  next_looked = at_live ? live.front() : freed.oldest;
+  return next_looked != nullptr;
+}
+
+bool is_looking() {
+  os::LockGuard guard(lock);
+  return next_looked != nullptr;
+}
+
+}  // namespace
+
+// A block that is freed meanwhile goes from the first list to the end of the second, and is looked at there.
 void check_all() {
   if (!is_checked()) return;
-  os::LockGuard guard(lock);
-  const auto check = [](Record* record) {
-    if (record->seal != record->expected_seal()) {
-      base::die(Line() << "at the end: the record of a block at " << static_cast<const void*>(record)
-                       << " was overwritten");
+  for (const bool at_live : {true, false}) {
+    for (bool more = begin_looking(at_live); more; more = is_looking()) {
+      if (Record* record = look_at_some()) say_unsound(record);
     }
-    check_guards("at the end", record);
-  };
-  for_each(live, check);
-  for_each(freed, [&](Record* record) {
-    check(record);
-    check_poison("at the end", record);
-  });
+  }
 }
 
 void lock_for_fork() {
@@ -224,6 +363,7 @@ void unlock_after_fork() {
   lock.unlock_after_fork();
 }
 void unlock_in_child() {
+  os::forget_thread_number();
   lock.unlock_in_child();
 }
 bool is_locked() {

@@ -14,8 +14,9 @@ size_t usable_size(const void* p);  // exactly what was asked for
 void release(const char* call, void* p);
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
-// The heap is being destroyed: its blocks in quarantine are let go.
-void forget(Heap* heap);
+// The heap is being destroyed: none of its blocks is in quarantine, or on its way out, from then on. False
+// when somebody stopped with such a block in hand: the heap must stay.
+bool forget(Heap* heap);
 
 // A block of new[]; and the claim, by delete[], that it is one.
 void note_array(void* p);

@@ -15,29 +15,34 @@ using base::Line;
 
 constexpr size_t kPoisonEnds = 64 << 10;  // of larger blocks only the first and last so many bytes
 
-char* raw_end(const Record* record) {
-  return reinterpret_cast<char*>(const_cast<Record*>(record)) + record->room;
-}
 unsigned char* front_guard(Record* record) {
-  return reinterpret_cast<unsigned char*>(record) + record_size();
+  return reinterpret_cast<unsigned char*>(record + 1);
 }
 size_t front_size(Record* record) {
-  return static_cast<size_t>(reinterpret_cast<unsigned char*>(record->user) - front_guard(record));
+  return static_cast<size_t>(record->before) * Record::kUnit - sizeof(Record);
 }
-unsigned char* back_guard(const Record* record) {
-  return reinterpret_cast<unsigned char*>(record->user) + record->size;
-}
-size_t back_size(const Record* record) {
-  const size_t all = static_cast<size_t>(raw_end(record) - (record->user + record->size));
-  return all < kMostGuard ? all : kMostGuard;
+unsigned char* back_guard(Record* record) {
+  return reinterpret_cast<unsigned char*>(record->user()) + record->size;
 }
 
-// The first byte that is not `value`, or `size`.
+uint64_t word_at(const unsigned char* bytes) {
+  uint64_t word;
+  memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// The first byte that is not `value`, or `size`. Most often all are: looked at in lines, then words.
 size_t first_other(const unsigned char* bytes, unsigned char value, size_t size) {
-  for (size_t i = 0; i < size; ++i) {
-    if (bytes[i] != value) return i;
+  const uint64_t wanted = value * 0x0101010101010101ull;
+  size_t at = 0;
+  for (; at + 64 <= size; at += 64) {
+    uint64_t other = 0;
+    for (size_t i = 0; i < 64; i += 8) other |= word_at(bytes + at + i) ^ wanted;
+    if (other != 0) break;
   }
-  return size;
+  while (at + 8 <= size && word_at(bytes + at) == wanted) at += 8;
+  while (at < size && bytes[at] == value) ++at;
+  return at;
 }
 
 // The raw block in which p lies, or null.
@@ -55,67 +60,98 @@ Record* raw_block(const void* p) {
   return reinterpret_cast<Record*>(header->start);
 }
 
-void print_event(const char* what, const Event& event, void** frames) {
-  base::say(Line() << "  " << what << " by thread " << event.thread << (event.frames != 0 ? ":" : ""));
-  os::print_frames(frames, event.frames);
+void print_event(const char* what, uint32_t thread, const Stack* stack) {
+  base::say(report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
+  if (stack != nullptr) os::print_frames(stack->frames, stack->count);
+}
+
+// What the default mode says of pointers that are no block, as a report.
+[[noreturn]] void say_bad_pointer(const Line& line) {
+  constexpr size_t kName = sizeof("hummock: ") - 1;
+  report(report_line().text(line.data() + kName, line.size() - kName));
+}
+
+bool is_state(State state) {
+  return state == State::live || state == State::freeing || state == State::freed;
 }
 
 }  // namespace
 
+// Each factor is odd: whichever field alone changes, the sum changes.
 uint64_t Record::expected_seal() const {
-  uint64_t hash = reinterpret_cast<uintptr_t>(this) ^ 0x68756d6d6f636bull;
-  const uint64_t parts[] = {reinterpret_cast<uintptr_t>(user), size, align, room,
-                            static_cast<uint64_t>(state)};
-  for (const uint64_t part : parts) {
-    hash = (hash ^ part) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
-size_t record_size() {
-  return base::align_up(sizeof(Record) + 2 * options::values.stacks * sizeof(void*), 16);
+  const uint64_t place = uint64_t{before} << 32 | uint64_t{after} << 8 | align_log;
+  const uint64_t sum =
+      reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15ull + uint64_t{size} * 0xff51afd7ed558ccdull +
+      reinterpret_cast<uintptr_t>(heap) * 0xe7037ed1a0b428dbull + place * 0xd6e8feb86659fd93ull +
+      reinterpret_cast<uintptr_t>(allocated_by) * 0xa0761d6478bd642full;
+  return (sum ^ (sum >> 32)) | 1;
 }
 
 void seal(Record* record) {
   record->seal = record->expected_seal();
 }
 
+bool is_whole(const Record* record) {
+  return record->seal == record->expected_seal() && is_state(state_of(record));
+}
+
 void fill_guards(Record* record) {
   memset(front_guard(record), kGuardByte, front_size(record));
-  memset(back_guard(record), kGuardByte, back_size(record));
+  memset(back_guard(record), kGuardByte, record->after);
 }
 
 void poison(Record* record) {
   if (record->size <= 2 * kPoisonEnds) {
-    memset(record->user, kFreed, record->size);
+    memset(record->user(), kFreed, record->size);
   } else {
-    memset(record->user, kFreed, kPoisonEnds);
-    memset(record->user + record->size - kPoisonEnds, kFreed, kPoisonEnds);
+    memset(record->user(), kFreed, kPoisonEnds);
+    memset(record->user() + record->size - kPoisonEnds, kFreed, kPoisonEnds);
   }
+}
+
+void await_freed(Record* record) {
+  for (int i = 0; i < 5000 && state_of(record) == State::freeing; ++i) os::sleep_ms(1);
+}
+
+Line report_line() {
+  return os::report_line();
+}
+
+namespace {
+
+[[noreturn]] void end_report() {
+  void* frames[kMostFrames];
+  const unsigned count = os::callers(frames, kMostFrames);
+  base::say(report_line() << "  this call by thread " << os::thread_number() << (count != 0 ? ":" : ""));
+  os::print_frames(frames, count);
+  base::stop();
+}
+
+}  // namespace
+
+void report(const Line& line) {
+  base::say(line);
+  end_report();
 }
 
 void report(const Line& line, Record* record) {
   base::say(line);
-  if (record->most_frames <= 16) {
-    print_event("allocated", record->allocated, record->frames_of(State::live));
-    if (record->state == State::freed) print_event("freed", record->freed, record->frames_of(State::freed));
-  }
-  base::stop();
+  print_event("allocated", record->allocated_in, record->allocated_by);
+  if (state_of(record) == State::freed) print_event("freed", record->freed_in, record->freed_by);
+  end_report();
 }
 
 Record* find_record(const char* call, const void* p) {
   Record* record = raw_block(p);
-  if (record == nullptr) bad_pointer(call, p);
-  if (record->seal != record->expected_seal()) {
-    Line line;
-    line << call << "(" << p << "): not a block, or the record before it was overwritten";
-    base::die(line);
+  if (record == nullptr) bad_pointer(call, p, say_bad_pointer);
+  if (!is_whole(record)) {
+    report(report_line() << call << "(" << p << "): not a block, or the record before it was overwritten");
   }
-  if (record->user == p) return record;
-  Line line;
-  line << call << "(" << p << "): points " << (static_cast<const char*>(p) - record->user)
-       << " bytes into a block of " << record->size << " bytes at " << static_cast<const void*>(record->user);
+  if (record->user() == p) return record;
+  Line line = report_line();
+  line << call << "(" << p << "): points " << (static_cast<const char*>(p) - record->user())
+       << " bytes into a block of " << record->size << " bytes at "
+       << static_cast<const void*>(record->user());
   report(line, record);
 }
 
@@ -123,34 +159,51 @@ void check_guards(const char* call, Record* record) {
   const size_t before = front_size(record);
   size_t at = first_other(front_guard(record), kGuardByte, before);
   if (at != before) {
-    report(Line() << call << "(" << static_cast<const void*>(record->user) << "): something was written "
-                  << (before - at) << " bytes before a block of " << record->size << " bytes",
+    report(report_line() << call << "(" << static_cast<const void*>(record->user())
+                         << "): something was written " << (before - at) << " bytes before a block of "
+                         << record->size << " bytes",
            record);
   }
-  const size_t after = back_size(record);
+  const size_t after = record->after;
   at = first_other(back_guard(record), kGuardByte, after);
   if (at != after) {
-    report(Line() << call << "(" << static_cast<const void*>(record->user)
-                  << "): something was written at byte " << (record->size + at) << " of a block of "
-                  << record->size << " bytes",
+    report(report_line() << call << "(" << static_cast<const void*>(record->user())
+                         << "): something was written at byte " << (record->size + at) << " of a block of "
+                         << record->size << " bytes",
            record);
   }
 }
 
+bool guards_hold(Record* record) {
+  const size_t before = front_size(record);
+  const size_t after = record->after;
+  return first_other(front_guard(record), kGuardByte, before) == before &&
+         first_other(back_guard(record), kGuardByte, after) == after;
+}
+
+namespace {
+
+// The first byte that was written after the free, or the block's size.
+size_t first_written(Record* record) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(record->user());
+  if (record->size <= 2 * kPoisonEnds) return first_other(bytes, kFreed, record->size);
+  const size_t at = first_other(bytes, kFreed, kPoisonEnds);
+  const size_t tail = record->size - kPoisonEnds;
+  return at != kPoisonEnds ? at : tail + first_other(bytes + tail, kFreed, kPoisonEnds);
+}
+
+}  // namespace
+
+bool poison_holds(Record* record) {
+  return first_written(record) == record->size;
+}
+
 void check_poison(const char* call, Record* record) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(record->user);
-  const bool whole = record->size <= 2 * kPoisonEnds;
-  const size_t first = whole ? record->size : kPoisonEnds;
-  size_t at = first_other(bytes, kFreed, first);
-  if (at == first && !whole) {
-    const size_t tail = record->size - kPoisonEnds;
-    at = tail + first_other(bytes + tail, kFreed, kPoisonEnds);
-  }
-  if (at != (whole ? first : record->size)) {
-    report(Line() << call << ": byte " << at << " of a freed block of " << record->size << " bytes at "
-                  << static_cast<const void*>(record->user) << " was written after the free",
-           record);
-  }
+  const size_t at = first_written(record);
+  if (at == record->size) return;
+  report(report_line() << call << ": byte " << at << " of a freed block of " << record->size << " bytes at "
+                       << static_cast<const void*>(record->user()) << " was written after the free",
+         record);
 }
 
 }  // namespace hummock::heap::checked

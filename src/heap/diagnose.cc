@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/message.h"
+#include "heap/refill.h"
+#include "os/os.h"
 
 namespace hummock::heap {
 namespace {
@@ -16,11 +18,39 @@ void say_inside(Line& line, const SlabHeader* header, const void* p) {
 }
 
 bool is_canonical(const void* p) {
-  const uint64_t top = uint64_t{reinterpret_cast<uintptr_t>(p)} >> 47;
-  return top == 0;
+  return uint64_t{reinterpret_cast<uintptr_t>(p)} >> os::kAddressBits == 0;
+}
+
+// Where the link of a free block can lead: to another block of the class, or to the list's end.
+bool leads_on(const SlabHeader* slab, uintptr_t link) {
+  if (!slab::is_link(link)) return false;
+  const void* next = reinterpret_cast<const void*>(link);
+  if (next == nullptr || is_bin(next)) return true;
+  if ((link & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(link - kWaiting))) return true;
+  const SlabHeader* there = pages::find_slab(next);
+  return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, next) &&
+         slab::is_block(there, next);
 }
 
 }  // namespace
+
+bool is_free(const SlabHeader* slab, const void* p, bool waits) {
+  if (slab::is_tiny(slab)) return true;  // mark and link are one word
+  void* block = const_cast<void*>(p);
+  // Who marks a block writes its link next. The program may have copied a mark, but then waiting is no harm.
+  for (unsigned tries = waits ? 1000 : 1; tries != 0; --tries) {
+    if (leads_on(slab, slab::next_of(block)) || leads_on(slab, slab::next_remote(block))) return true;
+    if (waits) os::yield();
+  }
+  return false;
+}
+
+void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end) {
+  slab::check_block(slab, p, call, end);
+  void* block = const_cast<void*>(p);
+  if (!slab::is_gone(slab, p) && !(slab::looks_free(slab, block) && is_free(slab, p, false))) return;
+  slab::double_free(slab, p, call, end);
+}
 
 void bad_pointer(const char* call, const void* p, slab::End end) {
   Line line;
@@ -36,42 +66,26 @@ void bad_pointer(const char* call, const void* p, slab::End end) {
   } else {
     line << "not a block of this allocator (stack, static, other memory, or freed and given back)";
   }
-  end(line);
+  end(line << slab::kSeeMore);
   abort();
 }
 
-void bad_list(void* first, size_t count, unsigned size_class) {
+void bad_bin(const void* p, unsigned size_class) {
+  void* block = const_cast<void*>(p);
   Line line;
-  line << "free: heap corruption among freed blocks of " << slab::kTable.row[size_class].block_size
-       << " bytes: ";
-  const void* from = nullptr;
-  for (void* block = first; count != 0; --count, from = block, block = slab::link_of(block)) {
-    SlabHeader* header = pages::find_slab(block);
-    if (header == nullptr || header->kind != Kind::slab) {
-      line << static_cast<const void*>(block) << " is not a block";
-      if (from != nullptr)
-        line << ", found in the freed block " << from << ", which was written to or freed twice";
-      base::die(line);
-    }
-    slab::check_block(header, block, "free");
-    for (void* before = first; from != nullptr; before = slab::link_of(before)) {
-      if (before == block) slab::double_free(block);
-      if (before == from) break;
-    }
-  }
-  base::die(line << "a block was written to or freed twice");
-}
-
-void bad_bin(const void* block, unsigned size_class) {
-  Line line;
-  line << "malloc: heap corruption among free blocks of " << slab::kTable.row[size_class].block_size
-       << " bytes: ";
+  line << "heap corruption among free blocks of " << slab::kTable.row[size_class].block_size << " bytes: ";
   SlabHeader* header = pages::find_slab(block);
   const bool small = header != nullptr && (header->kind == Kind::slab || header->kind == Kind::own_slab);
-  if (small && slab::is_block(header, block)) {
-    base::die(line << block << " was freed twice, or written to after it was freed");
+  if (!small || !slab::is_block(header, block)) {
+    line << "a block was written to after it was freed: it leads to " << p;
+  } else if (!slab::looks_free(header, block)) {
+    line << p << " was freed twice, or written to after it was freed";
+  } else if (leads_on(header, slab::next_remote(block))) {
+    line << p << " was freed by two threads at once";
+  } else {
+    line << p << " was written to after it was freed";
   }
-  base::die(line << "a block was written to after it was freed: it leads to " << block);
+  base::die(line << slab::kSeeMore);
 }
 
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {

@@ -10,8 +10,13 @@ namespace hummock::heap {
 // handler if it set one. Callers that hold a lock or have changed something pass base::die.
 [[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
-// The lists of a bin are not what they should be.
-[[noreturn]] void bad_list(void* first, size_t count, unsigned size_class);
+// Aborts with a message unless p is the start of a live block of the slab. A block that another thread frees
+// at this very moment may still seem live.
+void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end = base::refuse);
+// It bears the mark of a free block: is it one? `waits`: another thread may have marked it a moment ago.
+bool is_free(const SlabHeader* slab, const void* p, bool waits);
+
+// The next block of a bin is not what it should be.
 [[noreturn]] void bad_bin(const void* block, unsigned size_class);
 
 // The sizes that a live block can have been asked with: up to its room, and not so small that a smaller

@@ -13,35 +13,31 @@ namespace hummock::heap {
 using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
 // Blocks of one slab that this thread freed and has not yet handed over.
+inline constexpr uint32_t kFlushCount = 32;
 struct RemoteEntry {
   SlabHeader* slab;
-  void* first;
-  void* last;
   uint32_t count;
+  void* blocks[kFlushCount];
 };
 inline constexpr unsigned kRemoteEntries = 16;
 
 // What a heap has at hand of one class. malloc takes from `blocks`; free puts in `recent`; when `blocks`
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
 // Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
-// bears the bin's address as its stamp. Lists end in the bin itself, which bears no stamp.
+// is marked as free (slab/free_block.h). Lists end in the bin itself, whose second word is never the stamp.
 struct Bin {
   void* blocks = this;
   int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
   int16_t limit = 0;
-  uint16_t no_stamp = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
+  uint16_t no_stamp = 0xffff;  // with the two before it: no stamp. Of 32 bits `room` alone is none.
   void* recent = this;
-  uint64_t sum = 0;  // of the addresses in `recent`: all are starts of blocks
+  uint64_t multiplier = 0;  // of the class: see slab/size_class.h
 };
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's stamp is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
 // Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
 inline constexpr unsigned kReserveLists = 16;
-struct ReserveList {
-  void* first;
-  uint64_t sum;
-};
 struct Reserve {
   uint8_t first;
   uint8_t count;
@@ -59,9 +55,11 @@ struct Reserve {
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
   SlabHeader* current[slab::kClasses];  // where fresh blocks come from
+  uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0
   bool attached;                        // a thread's; not a sentinel
   bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
+  uint32_t leaving;                     // checked mode: its blocks on their way out of quarantine. Atomic.
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
   uint8_t near_cache;                   // of spans, in the page heap
@@ -70,14 +68,16 @@ struct Heap {
   uint8_t spare_class;  // whose current slab was the last of several slots to become empty
   SlabList full;        // owned slabs without, all classes
   RemoteEntry remote[kRemoteEntries];
-  os::Lock lock;
+  os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
   size_t large_bytes;
-  Heap* next;  // pool of records, or list of first-class heaps. Guarded by the pool's lock.
+  Heap* next_record;  // all records there ever were; written once, before the record is used
+  Heap* next;         // pool of records, or list of first-class heaps. Guarded by the pool's lock.
   Heap* prev;
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
-  ReserveList reserved[slab::kClasses][kReserveLists];  // last: of most classes never touched
+  void* reserved[slab::kClasses]
+                [kReserveLists];  // each list's first block. Last: of most classes never touched
 };
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
@@ -115,6 +115,13 @@ void user_stats(Heap* heap, hummock_heap_stats_t* out);
 
 // Blocks that rest in the calling thread's bins, a number for each class.
 void count_resting(uint32_t* per_class);
+
+// At the program's end: aborts with a message when a block that the calling thread freed lately was freed by
+// another thread at the same time, or written to. Looks at a few blocks of each class.
+void check_freed_lately();
+
+// The list of free blocks of some heap ends there.
+bool is_bin(const void* p);
 
 // Numbers of thread heaps in use and of first-class heaps.
 void count_heaps(size_t* threads, size_t* user);

@@ -20,15 +20,22 @@ constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing
 
 // A round looks at all headers, some at each step. A slab that has had as many blocks given back at two
 // rounds, and not been drained, is idle.
-os::Lock idle_lock;    // at most one thread steps
-pages::Headers round;  // guarded by idle_lock
-bool in_round;         // likewise
-bool again;            // likewise: what this round saw is worth another one
-uint64_t next_step;    // ms; atomic, relaxed: a hint
+os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
+pages::Headers round;                // guarded by idle_lock
+bool in_round;                       // likewise
+bool again;                          // likewise: what this round saw is worth another one
+uint64_t next_step;                  // ms; atomic, relaxed: a hint
 
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
 __attribute__((no_sanitize("thread"))) bool worth_it(const SlabHeader* slab, uint32_t count) {
   return slab->kind == Kind::slab && slab->slots == 1 && count * slab::row_of(slab).block_size >= kLeastBytes;
+}
+
+// Has a trim anything to do here? Likewise.
+bool is_candidate(const SlabHeader* slab) {
+  const uint32_t count = slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
+  if (count == 0 || !worth_it(slab, count)) return false;
+  return __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) != (count | kTried);
 }
 
 // Bytes that went.
@@ -100,10 +107,65 @@ bool tick() {
   return pages::tick(now);
 }
 
-void purge_idle() {
-  os::LockGuard guard(idle_lock);
+namespace {
+
+// Trims share one walk. Who finds one under way wishes for another, and waits for nothing: who walks goes
+// round once more for all that came meanwhile.
+enum class Walk : uint8_t { none, under_way, wished };
+Walk walk;  // atomic
+
+constexpr unsigned kMostRounds = 2;
+
+// True: this thread has the walk now.
+bool begin_walk() {
+  for (;;) {
+    Walk none = Walk::none;
+    // acquire: pairs with the release of end_walk(), for what the last walk left in the headers.
+    if (__atomic_compare_exchange_n(&walk, &none, Walk::under_way, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      return true;
+    if (none == Walk::wished) return false;
+    Walk under_way = Walk::under_way;
+    // release: pairs with the acquire in purge_idle(), so that the next round sees what we freed before.
+    if (__atomic_compare_exchange_n(&walk, &under_way, Walk::wished, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED))
+      return false;
+    if (under_way == Walk::wished) return false;
+  }
+}
+
+// False: somebody wished for another round meanwhile.
+bool end_walk() {
+  Walk mine = Walk::under_way;
+  return __atomic_compare_exchange_n(&walk, &mine, Walk::none, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+// The lock is held for a slice at a time, as a fork waits for it, and where there is something to do.
+void walk_all() {
   pages::Headers all;
-  while (SlabHeader* slab = all.next()) look_at(slab, true);
+  SlabHeader* slab = all.next();
+  while (slab != nullptr) {
+    if (!is_candidate(slab)) {
+      slab = all.next();
+      continue;
+    }
+    os::LockGuard guard(idle_lock);
+    for (unsigned i = 0; i < kSlabsPerStep && slab != nullptr; ++i, slab = all.next()) look_at(slab, true);
+  }
+}
+
+}  // namespace
+
+void purge_idle() {
+  if (!begin_walk()) return;
+  for (unsigned rounds = 1; walk_all(), !end_walk(); ++rounds) {
+    if (rounds == kMostRounds) {  // the rest is for the ticks
+      note_freed();
+      __atomic_store_n(&walk, Walk::none, __ATOMIC_RELEASE);
+      return;
+    }
+    // acquire: pairs with the release of who wished.
+    __atomic_exchange_n(&walk, Walk::under_way, __ATOMIC_ACQUIRE);
+  }
 }
 
 void lock_idle() {
@@ -113,6 +175,7 @@ void unlock_idle() {
   idle_lock.unlock_after_fork();
 }
 void reset_idle() {
+  __atomic_store_n(&walk, Walk::none, __ATOMIC_RELAXED);  // who walked is not in the child
   idle_lock.unlock_in_child();
 }
 

@@ -15,11 +15,11 @@ unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
 }
 
-// A huge page has the region's headers, and no aligned block of more than 2 MiB.
+// A huge page has the region's headers, and another one its guard, and no aligned block of more than 2 MiB.
 bool fits_in_region(size_t size, size_t align) {
   if (align <= kSlotSize) return size <= kMaxSpanBytes;
   const size_t first = align < pages::kHugePageSize ? pages::kHugePageSize : align;
-  return first < kRegionSize && size <= kRegionSize - first;
+  return first < kRegionSize - pages::kHugePageSize && size <= kRegionSize - first - pages::kHugePageSize;
 }
 
 SlabHeader* take(size_t size, size_t align, bool* zeroed) {
@@ -28,7 +28,7 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
   const pages::Span span = pages::allocate_span(slots_of(size), align_slots);
   if (span.header == nullptr) {
     // Where address space is short, a mapping takes no more than the block.
-    return size < kWorthAMapping ? nullptr : pages::allocate_huge(good_size(size), align, zeroed);
+    return pages::allocate_huge(good_size(size), align, zeroed);
   }
   *zeroed = span.zeroed;
   span.header->kind = Kind::large;
@@ -49,21 +49,27 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
   SlabHeader* header = take(size, align, zeroed);
   if (header == nullptr) return nullptr;
   account(owner, header);
-  return header->start;
+  return *zeroed ? header->start : unmarked(header->start);
 }
 
-void release_far(SlabHeader* header) {
-  header->kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
+void claimed_before(const char* call, const SlabHeader* header) {
+  base::die(base::Line() << call << "(" << static_cast<const void*>(header->start)
+                         << "): double free: the block of " << header->bytes
+                         << " bytes was freed by another thread at the same time" << slab::kSeeMore);
+}
+
+void release_far(SlabHeader* header, Kind kind) {
+  kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
   if (tick_pending()) tick();
 }
 
-void release_large(SlabHeader* header) {
+void release_large(SlabHeader* header, Kind kind) {
   if (Heap* owner = header->home) {
     owner->large_bytes -= header->bytes;
     owner->large.remove(header);
     header->home = nullptr;
   }
-  header->kind == Kind::huge ? release_far(header) : release_span(thread_heap, header);
+  kind == Kind::huge ? release_far(header, kind) : release_span(thread_heap, header);
 }
 
 void clear_large(SlabHeader* header) {
@@ -72,26 +78,28 @@ void clear_large(SlabHeader* header) {
   if (!gone) memset(header->start, 0, header->bytes);
 }
 
-void* resize_large(SlabHeader* header, size_t size) {
-  if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
-  if (header->kind == Kind::huge) {
-    if (size < kWorthAMapping) return nullptr;
-    SlabHeader* now = pages::resize_huge(header, size);
-    return now == nullptr ? nullptr : now->start;
-  }
-  if (size <= slab::kMaxSmall) return nullptr;
-  if (size > kMaxSpanBytes) {
-    SlabHeader* moved = pages::move_to_huge(header, size);
-    return moved == nullptr ? nullptr : moved->start;
-  }
+namespace {
+
+SlabHeader* resize_span(SlabHeader* header, size_t size) {
+  if (size > kMaxSpanBytes) return pages::move_to_huge(header, size);
   const unsigned slots = slots_of(size);
   if (slots < header->slots) {
     pages::shrink_span(header, slots);
   } else if (slots > header->slots && !pages::grow_span(header, slots)) {
-    SlabHeader* moved = size < kWorthAMapping ? nullptr : pages::move_to_huge(header, size);
-    return moved == nullptr ? nullptr : moved->start;
+    return size < kWorthAMapping ? nullptr : pages::move_to_huge(header, size);
   }
-  return header->start;
+  return header;
+}
+
+}  // namespace
+
+void* resize_large(SlabHeader* header, size_t size) {
+  if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
+  if (size < (relaxed(header->kind) == Kind::huge ? kWorthAMapping : slab::kMaxSmall + 1)) return nullptr;
+  const Kind kind = claim_large("realloc", header);
+  SlabHeader* now = kind == Kind::huge ? pages::resize_huge(header, size) : resize_span(header, size);
+  if (now == nullptr || now == header) set_relaxed(header->kind, kind);
+  return now == nullptr ? nullptr : now->start;
 }
 
 }  // namespace hummock::heap

@@ -16,26 +16,45 @@ inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
   SlabHeader* header = pages::take_near(heap->near_cache, slots);
-  if (header != nullptr) header->kind = Kind::large;
+  // Relaxed: who knows the block's address got it from who allocates here.
+  if (header != nullptr) set_relaxed(header->kind, Kind::large);
   return header;
+}
+
+// Makes the caller the one who frees, or moves, the block: its kind, which is free from now on. Who comes
+// second is told.
+[[noreturn]] void claimed_before(const char* call, const SlabHeader* header);
+inline Kind claim_large(const char* call, SlabHeader* header) {
+  Kind kind = relaxed(header->kind);
+  Kind free = Kind::free;
+  const bool live = kind == Kind::large || kind == Kind::huge;
+  // Relaxed: nobody else looks at the block's fields from here on.
+  if (live &&
+      __atomic_compare_exchange(&header->kind, &kind, &free, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    return kind;
+  }
+  claimed_before(call, header);
+}
+
+// What the program had there before may have been a free block. A copy of it, by realloc, must not look free.
+inline void* unmarked(void* block) {
+  if (__builtin_expect(slab::is_stamped(block), false)) slab::stamp_word(block) = 0;
+  return block;
 }
 
 // Makes all of a large or huge block read zero.
 void clear_large(SlabHeader* header);
 
 // Back to the page heap, past the near caches; a huge block, too.
-void release_far(SlabHeader* header);
-// The counterpart of take_near, for spans of all lengths.
+void release_far(SlabHeader* header, Kind kind);
+// The counterpart of take_near, for spans of all lengths. Claimed.
 inline void release_span(const Heap* heap, SlabHeader* header) {
-  if (header->slots <= pages::kNearLengths) {
-    header->kind = Kind::free;
-    header = pages::keep_near(heap->near_cache, header);
-  }
-  if (header != nullptr) release_far(header);
+  if (header->slots <= pages::kNearLengths) header = pages::keep_near(heap->near_cache, header);
+  if (header != nullptr) release_far(header, Kind::large);
 }
 
-// The header must be a large or huge block's, and p its start; its heap, if any, is locked.
-void release_large(SlabHeader* header);
+// A large or huge block that is claimed; its heap, if any, is locked.
+void release_large(SlabHeader* header, Kind kind);
 
 // Resizes where it stands or by remapping; null when that is not possible (the block is unchanged).
 void* resize_large(SlabHeader* header, size_t size);

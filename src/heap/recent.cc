@@ -9,8 +9,8 @@
 // blocks are taken from it, the second when a block of it had to go back. A thread that frees much more
 // than it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty.
 //
-// A list that is taken is checked to be of starts of blocks alone, by the sum of their addresses or one by
-// one. That no block stands in it twice is seen by its stamp, when it is handed out.
+// free has seen that each block is the start of one and was not free; that nobody wrote to it since is seen
+// when it leaves its list.
 #include "heap/allocate.h"
 #include "heap/diagnose.h"
 #include "heap/refill.h"
@@ -46,7 +46,6 @@ uint8_t lists_of(int bytes, unsigned size_class) {
 struct List {
   void* first;
   unsigned count;
-  uint64_t sum;
 };
 
 SlabHeader* slab_of(const void* block) {
@@ -54,34 +53,17 @@ SlabHeader* slab_of(const void* block) {
   return slab - slab->back;
 }
 
-__attribute__((noinline)) bool are_blocks(const Bin& bin, const List& list) {
-  const SlabHeader* slab = nullptr;
-  void* block = list.first;
-  for (unsigned left = list.count; left != 0; --left, block = slab::link_of(block)) {
-    if (slab == nullptr || !slab::stands_in(slab, block)) slab = slab_of(block);
-    if (!slab::is_block(slab, block)) return false;
-  }
-  return block == &bin;
-}
-
-inline void check_list(const Bin& bin, const List& list, unsigned size_class) {
-  const bool good =
-      slab::stands_at_multiples(size_class) ? slab::is_multiple(list.sum, size_class) : are_blocks(bin, list);
-  if (__builtin_expect(!good, false)) bad_list(list.first, list.count, size_class);
-}
-
 // Ends the list of recent blocks and begins a new one.
 List cut_recent(Bin& bin) {
-  const List list = {bin.recent, static_cast<unsigned>(bin.limit - bin.room), bin.sum};
+  const List list = {bin.recent, static_cast<unsigned>(bin.limit - bin.room)};
   bin.recent = &bin;
-  bin.sum = 0;
   bin.room = bin.limit;
   return list;
 }
 
 List reserved(const Heap* heap, unsigned size_class, unsigned position) {
-  const ReserveList& list = heap->reserved[size_class][position % kReserveLists];
-  return {list.first, static_cast<unsigned>(heap->bins[size_class].limit) + 1, list.sum};
+  void* first = heap->reserved[size_class][position % kReserveLists];
+  return {first, static_cast<unsigned>(heap->bins[size_class].limit) + 1};
 }
 
 // Its slab's own list gets the block, and those to come.
@@ -90,21 +72,18 @@ void give_to_slab(Heap* heap, void* block) {
   const uintptr_t owner = owner_of(slab);
   const uintptr_t mine = reinterpret_cast<uintptr_t>(heap);
   if ((owner & ~kDirect) != mine) return give_foreign(heap, slab, block);
-  slab::check_block(slab, block, "free");
   if (owner == mine) make_direct(heap, slab);
   release_to_slab(heap, slab, block);
 }
 
 void give_list(Heap* heap, const List& list, unsigned size_class) {
-  if (list.count == 0) return;
-  const Bin& bin = heap->bins[size_class];
-  check_list(bin, list, size_class);
   void* block = list.first;
   for (unsigned left = list.count; left != 0; --left) {
-    if (slab::stamp_of(block) != reinterpret_cast<uintptr_t>(&bin)) bad_bin(block, size_class);
-    void* next = slab::link_of(block);
+    // It stays marked as free all the while.
+    const uintptr_t next = slab::next_of(block);
+    if (!slab::is_stamped(block) || !slab::is_link(next)) bad_bin(block, size_class);
     give_to_slab(heap, block);
-    block = next;
+    block = reinterpret_cast<void*>(next);
   }
 }
 
@@ -175,6 +154,7 @@ void open_bins(Heap* heap) {
     Bin& bin = heap->bins[c];
     bin = Bin();
     bin.blocks = bin.recent = &bin;
+    bin.multiplier = slab::kTable.row[c].multiplier;
     heap->current[c] = nullptr;
     Reserve& reserve = heap->reserve[c];
     reserve.first = reserve.count = reserve.least = reserve.evicted = reserve.direct = reserve.borrowed = 0;
@@ -199,20 +179,27 @@ void* take_recent(Heap* heap, unsigned size_class) {
     list = reserved(heap, size_class, reserve.first + --reserve.count);
     if (reserve.count < reserve.least) reserve.least = reserve.count;
   }
-  check_list(bin, list, size_class);
   bin.blocks = list.first;
   void* block = pop(&bin);
   if (__builtin_expect(block == nullptr, false)) bad_bin(list.first, size_class);
   return block;
 }
 
-void put_aside(Heap* heap, Bin* bin) {
-  const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
+void put_aside(Bin* bin) {
+  Heap* heap = thread_heap;
+  const uintptr_t offset = reinterpret_cast<uintptr_t>(bin) - reinterpret_cast<uintptr_t>(heap->bins);
+  if (__builtin_expect(offset >= sizeof heap->bins, false)) {
+    // The child of a fork: a slab of a thread that is no more, where this one has its address. What that
+    // thread held is lost to the child, and so are these blocks.
+    cut_recent(*bin);
+    return;
+  }
+  const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
   Reserve& reserve = heap->reserve[size_class];
   if (__builtin_expect(reserve.count == reserve.allowed, false) && !make_room(heap, size_class)) return;
   const unsigned at = (reserve.first + reserve.count++) % kReserveLists;
   const List list = cut_recent(*bin);
-  heap->reserved[size_class][at] = {list.first, list.sum};
+  heap->reserved[size_class][at] = list.first;
 }
 
 void after_shortage(Heap* heap, unsigned size_class) {
@@ -262,11 +249,91 @@ unsigned count_recent(const Heap* heap, unsigned size_class) {
   return static_cast<unsigned>(bin.limit - bin.room + lists * (bin.limit + 1));
 }
 
+namespace {
+
+constexpr unsigned kMostChecked = 64;
+
+void check_marked(const SlabHeader* slab, void* block) {
+  if (!slab::stands_in(slab, block) || !slab::looks_free(slab, block)) bad_bin(block, slab->size_class);
+}
+void* check_next(const SlabHeader* slab, void* block, void* next) {
+  if (next == slab::kNoLink) bad_bin(block, slab->size_class);
+  return next;
+}
+
+// The free list of a slab of ours, and what others freed there, to which they only add.
+void check_slab(const Heap* heap, const SlabHeader* slab) {
+  if ((owner_of(slab) & ~kDirect) != reinterpret_cast<uintptr_t>(heap)) return;
+  void* block = slab->free;
+  for (unsigned left = kMostChecked; left != 0 && block != slab::end_of(slab); --left) {
+    check_marked(slab, block);
+    block = check_next(slab, block, slab::next_free(slab, block));
+  }
+  // acquire: pairs with the release of push_remote.
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  if ((word & slab::kGone) != 0) return;
+  block = slab::chain_of(word);
+  for (unsigned left = kMostChecked; left != 0 && block != nullptr; --left) {
+    check_marked(slab, block);
+    block = check_next(slab, block, slab::next_remote_free(slab, block));
+  }
+}
+
+void check_slabs(const Heap* heap, const SlabHeader* slab) {
+  for (unsigned left = kMostChecked; left != 0 && slab != nullptr; --left, slab = slab->next) {
+    check_slab(heap, slab);
+  }
+}
+
+void check_list(const Bin& bin, void* block, unsigned size_class) {
+  for (unsigned left = kMostChecked; left != 0 && block != &bin; --left) {
+    if (pages::find_slab(block) == nullptr || !slab::is_stamped(block)) bad_bin(block, size_class);
+    const uintptr_t next = slab::next_of(block);
+    if (!slab::is_link(next)) bad_bin(block, size_class);
+    block = reinterpret_cast<void*>(next);
+  }
+}
+
+void check_lists(const Heap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  check_list(bin, bin.recent, size_class);
+  check_list(bin, bin.blocks, size_class);
+  const Reserve& reserve = heap->reserve[size_class];
+  for (unsigned i = 0; i < reserve.count; ++i) {
+    check_list(bin, reserved(heap, size_class, reserve.first + i).first, size_class);
+  }
+}
+
+}  // namespace
+
+void check_freed_lately() {
+  Heap* heap = thread_heap;
+  if (!heap->attached) return;
+  flush_remote(heap);
+  for (unsigned c = 1; c < slab::kTiny; ++c) {
+    check_lists(heap, c);
+    if (heap->current[c] != nullptr) check_slab(heap, heap->current[c]);
+    check_slabs(heap, heap->partial[c].front());
+  }
+  check_slabs(heap, heap->full.front());
+}
+
 void empty_bin(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   give_recent(heap, size_class);
   while (void* block = pop_any(&bin, size_class)) give_to_slab(heap, block);
   check_bin(heap, size_class);
+}
+
+void* pop_tiny(Bin* bin) {
+  void* block = bin->blocks;
+  if (block == bin) return nullptr;
+  const SlabHeader* slab = slab_of(block);
+  void* next = slab::next_free(slab, block);
+  if (next == slab::kNoLink) return nullptr;
+  bin->blocks = next == slab::end_of(slab) ? bin : next;
+  slab::tiny_word(block) = 0;
+  return block;
 }
 
 }  // namespace hummock::heap

@@ -8,12 +8,14 @@
 namespace hummock::heap {
 namespace {
 
-// Frees into a slab of blocks without a stamp always go to its own list.
+// Frees of the smallest blocks always go to their slab's own list.
 void own(Heap* heap, SlabHeader* slab) {
   Bin* bin = &heap->bins[slab->size_class];
   if (slab->bin != bin) slab::set_bin(slab, bin);
   set_relaxed(slab->home, heap);
-  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (slab::has_stamp(slab) ? 0 : kDirect));
+  const bool direct = slab::is_tiny(slab);
+  slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (direct ? kDirect : 0),
+                  direct ? 0 : heap->thread);
 }
 
 // A slab with nothing left to hand out stops being current. One whose own thread frees into it stays.
@@ -57,7 +59,7 @@ void unlist(Heap* heap, SlabHeader* slab) {
 }
 
 void leave(Heap* heap, SlabHeader* slab) {
-  if (slab->used() == 0) {
+  if (slab->live == 0) {
     give_back(slab);
   } else {
     shard::give_away(slab, heap);
@@ -124,7 +126,7 @@ void* refill(Heap* heap, unsigned size_class) {
 }
 
 void file_slab(Heap* heap, SlabHeader* slab) {
-  if (slab->used() == 0) {
+  if (slab->live == 0) {
     give_back(slab);
   } else {
     heap->partial[slab->size_class].push_front(slab);
@@ -148,7 +150,7 @@ void keep_one_spare(Heap* heap, SlabHeader* slab) {
   const unsigned before = heap->spare_class;
   heap->spare_class = slab->size_class;
   SlabHeader* spare = heap->current[before];
-  if (before == slab->size_class || spare == nullptr || spare->live_sum != 0 || spare->slots == 1) return;
+  if (before == slab->size_class || spare == nullptr || spare->live != 0 || spare->slots == 1) return;
   heap->current[before] = nullptr;
   give_back(spare);
 }

@@ -53,14 +53,8 @@ inline bool has_recent(const Heap* heap, unsigned size_class) {
 void* take_recent(Heap* heap, unsigned size_class);
 // The block freed last. Null: there is none, or it is not what it should be, which take_recent tells.
 inline void* take_last(Bin* bin) {
-  void* block = bin->recent;
-  if (slab::stamp_of(block) != reinterpret_cast<uintptr_t>(bin)) return nullptr;
-  const SlabHeader* slab = pages::header_of(block);
-  if (__builtin_expect(!slab::is_block(slab - slab->back, block), false)) return nullptr;
-  bin->recent = slab::link_of(block);
-  bin->sum -= reinterpret_cast<uintptr_t>(block);
-  ++bin->room;
-  slab::stamp_of(block) = 0;
+  void* block = pop_list(&bin->recent);
+  if (block != nullptr) ++bin->room;
   return block;
 }
 // For classes of large blocks: the one freed last, which is in the processor's caches, else as pop.
@@ -85,7 +79,9 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // ---- Remote frees (heap/remote.cc) ---------------------------------------------------------------
 
-// Puts p in the heap's remote cache, to be handed over with others of its slab.
+// In the link of a block that waits in a heap's remote cache: the heap's address and this.
+inline constexpr uintptr_t kWaiting = 1;
+// Puts p, which is marked as free, in the heap's remote cache, to be handed over with others of its slab.
 void release_remote(Heap* heap, SlabHeader* slab, void* p);
 // Hands one block over at once; for threads that have ended.
 void release_remote_now(SlabHeader* slab, void* p);

@@ -9,6 +9,7 @@
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "heap/user.h"
+#include "os/os.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {
@@ -29,21 +30,35 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
 
 constexpr size_t kCacheLine = 64;
 
+// Frees of blocks that go to the slab's own list.
+__attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p);
+
 // The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
 void release_in_slab(SlabHeader* slab, void* p) {
+  os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
+  if (slab::is_gone(slab, p) || (slab::looks_free(slab, p) && is_free(slab, p, true))) {
+    slab::double_free(slab, p, "free", base::refuse);
+  }
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
-  if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
-  const bool foreign = !reclaim(heap, slab);
+  const bool nobody = heap == nullptr || heap == &ended_heap;
+  const bool foreign = nobody || !reclaim(heap, slab);
   // Blocks that share a cache line stay with one thread: else two would write to one line for ever. And a
   // thread that never asked for such blocks, or not for long, has no use for them.
-  if (foreign &&
-      (slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0)) {
-    return release_remote(heap, slab, p);
+  const bool handed_over =
+      nobody || slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0;
+  if (foreign && handed_over && !slab::is_tiny(slab)) {
+    // No exchange: the line is another processor's, and many such frees wait for theirs at the same time. Who
+    // frees the block at this very moment is found when the blocks are handed over.
+    slab::stamp_word(p) = slab::stamp();
+  } else if (foreign && !slab::mark_free(slab, p) && is_free(slab, p, true)) {
+    slab::double_free(slab, p, "free");
   }
-  if (slab->size_class == slab::kTiny) return release_slow(p, slab, heap);  // direct since it was reclaimed
-  release_recent(heap, &heap->bins[slab->size_class], p);
+  if (nobody) return release_remote_now(slab, p);
+  if (foreign && handed_over) return release_remote(heap, slab, p);
+  if (slab::is_tiny(slab)) return release_direct(heap, slab, p);  // direct since it was reclaimed
+  release_recent(&heap->bins[slab->size_class], p, slab::stamp());
 }
 
 }  // namespace
@@ -51,7 +66,8 @@ void release_in_slab(SlabHeader* slab, void* p) {
 void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   // In the middle of a list: nothing to go on with.
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
-  slab::check_block(slab, p, "free");
+  if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
+  slab::mark_free(slab, p);  // it may have been taken out of a list that clears it
   if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
@@ -59,12 +75,8 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
 
 namespace {
 
-__attribute__((noinline)) void release_other(void* p) {
-  if (p == nullptr) return;
-  if (sees_every_call()) {
-    if (is_checked()) return checked::release("free", p);
-    if (served::owns(p)) return served::release(p);
-  }
+__attribute__((noinline)) void release_unserved(void* p) {
+  if (is_checked()) return checked::release("free", p);
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer("free", p);
   switch (header->kind) {
@@ -76,10 +88,16 @@ __attribute__((noinline)) void release_other(void* p) {
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
       if (header->home != nullptr) return user_release(header->home, p);
-      return release_large(header);
+      return release_large(header, claim_large("free", header));
     default:
       bad_pointer("free", p);
   }
+}
+
+__attribute__((noinline)) void release_other(void* p) {
+  if (p == nullptr) return;
+  if (served::is_on()) return served::release_or(p, release_unserved);
+  release_unserved(p);
 }
 
 // A large block of no first-class heap; exact, as no other address is the start of one.
@@ -87,33 +105,59 @@ bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;
 }
 
-__attribute__((noinline)) void release_to_full(Heap* heap, SlabHeader* slab, void* p) {
-  no_longer_full(heap, slab);
-  release_to_slab(heap, slab, p);
-}
-
 // A free into the slab's own list that made it empty, or the 256th of the class.
 __attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab) {
   const unsigned size_class = slab->size_class;
-  if (slab->live_sum == 0) emptied(heap, slab);
+  if (slab->live == 0) emptied(heap, slab);
   if (heap->reserve[size_class].direct == 0) lighten(heap, size_class);
 }
 
-__attribute__((noinline)) void release_not_direct(void* p, SlabHeader* slot, Heap* heap) {
-  if (is_large(slot, p) && relaxed(fast_limit) != 0) return release_span(heap, slot);
-  release_other(p);
+__attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {
+  if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
+  slab::put_block(slab, p);
+  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
+  if (__builtin_expect(slab->live == 0 || direct == 0, false)) after_direct(heap, slab);
+}
+
+// A block of this thread's own that is not plainly live: it is looked at closely.
+__attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
+  SlabHeader* slab = slot - slot->back;
+  check_live("free", slab, p);
+  if ((owner_of(slab) & kDirect) != 0) return release_direct(thread_heap, slab, p);
+  release_recent(slab->bin, p, slab::stamp());
+}
+
+// Most often a block of more than 8 KiB.
+__attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
+  Bin* bin = slot->bin;
+  const uintptr_t stamp = slab::stamp();
+  const bool live = slab::is_start_in_slab(slot, bin->multiplier, p) && slab::stamp_word(p) != stamp;
+  if (__builtin_expect(!live, false)) return release_suspect(p, slot);
+  release_recent(bin, p, stamp);
+}
+
+__attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
+  SlabHeader* slab = slot - slot->back;
+  const bool live = slab::is_start(slot, slot->bin->multiplier, p) && !slab::looks_free(slab, p);
+  if (__builtin_expect(!live, false)) return release_suspect(p, slot);
+  release_direct(heap, slab, p);
+}
+
+__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
+  if (!is_large(slot, p) || relaxed(fast_limit) == 0) return release_other(p);
+  claim_large("free", slot);
+  release_span(heap, slot);
 }
 
 }  // namespace
 
 // All that is rare is left by tail calls, so that the rest needs no stack.
-void release_slow(void* p, SlabHeader* slot, Heap* heap) {
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return release_not_direct(p, slot, heap);
-  SlabHeader* slab = slot - slot->back;
-  if (__builtin_expect(slab->full, false)) return release_to_full(heap, slab, p);
-  slab::put_block(slab, p);
-  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
-  if (__builtin_expect(slab->live_sum == 0 || direct == 0, false)) after_direct(heap, slab);
+void release_slow(void* p, SlabHeader* slot) {
+  Heap* heap = thread_heap;
+  const uintptr_t owner = owner_of(slot);
+  if (owner == reinterpret_cast<uintptr_t>(heap)) return release_own(p, slot);
+  if (owner == reinterpret_cast<uintptr_t>(heap) + kDirect) return release_own_direct(p, slot, heap);
+  release_not_own(p, slot, heap);
 }
 
 }  // namespace hummock::heap

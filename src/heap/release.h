@@ -6,39 +6,49 @@
 
 namespace hummock::heap {
 
-// A block that is freed twice is found when it is about to be handed out for the second time: looking at
-// its stamp here, too, would cost every free two instructions more.
-
-// Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list.
-// `slot` is p's, `heap` the calling thread's.
-void release_slow(void* p, SlabHeader* slot, Heap* heap);
+// Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list. Or no
+// start of a block, or one that is free already. `slot` is p's.
+void release_slow(void* p, SlabHeader* slot);
 // `recent` is full.
-void put_aside(Heap* heap, Bin* bin);
+void put_aside(Bin* bin);
 // A slab, its lists included, has become empty.
 void emptied(Heap* heap, SlabHeader* slab);
 
 __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeader* slab, void* p) {
   slab::put_block(slab, p);
-  if (__builtin_expect(slab->live_sum == 0, false)) emptied(heap, slab);
+  if (__builtin_expect(slab->live == 0, false)) emptied(heap, slab);
 }
 
-__attribute__((always_inline)) inline void release_recent(Heap* heap, Bin* bin, void* p) {
-  slab::link_of(p) = bin->recent;
-  slab::stamp_of(p) = reinterpret_cast<uintptr_t>(bin);
+// The block, whose second word the caller looked at, is kept at hand.
+__attribute__((always_inline)) inline void release_recent(Bin* bin, void* p, uintptr_t stamp) {
+  slab::stamp_word(p) = stamp;
+  asm("" ::: "memory");  // else both are put together in a vector, which takes longer
+  slab::link_word(p) = reinterpret_cast<uintptr_t>(bin->recent) + stamp;
   bin->recent = p;
-  bin->sum += reinterpret_cast<uintptr_t>(p);
-  if (__builtin_expect(--bin->room < 0, false)) put_aside(heap, bin);
+  if (__builtin_expect(--bin->room < 0, false)) put_aside(bin);
 }
 
 __attribute__((always_inline)) inline void release(void* p) {
   intptr_t distance = pages::distance_of(p);
-  Heap* heap = thread_heap;
-  if (__builtin_expect(owner_of(pages::header_at(distance)) != reinterpret_cast<uintptr_t>(heap), false)) {
-    asm("" : "+r"(distance));  // else the sum is kept in a register, which costs an instruction
-    return release_slow(p, pages::header_at(distance), heap);
+  // Each `asm`: else the sum is kept in a register, which costs an instruction.
+  if (__builtin_expect(relaxed(pages::header_at(distance)->freer) != os::thread_address(), false)) {
+    asm("" : "+r"(distance));
+    return release_slow(p, pages::header_at(distance));
   }
   asm("" : "+r"(distance));
-  release_recent(heap, pages::header_at(distance)->bin, p);
+  Bin* bin = pages::header_at(distance)->bin;
+  const uint64_t product = reinterpret_cast<uintptr_t>(p) * bin->multiplier;
+  asm("" : "+r"(distance));
+  if (__builtin_expect(product >= relaxed(pages::header_at(distance)->free_bound), false)) {
+    asm("" : "+r"(distance));
+    return release_slow(p, pages::header_at(distance));
+  }
+  const uintptr_t stamp = slab::stamp();
+  if (__builtin_expect(slab::stamp_word(p) == stamp, false)) {
+    asm("" : "+r"(distance));
+    return release_slow(p, pages::header_at(distance));
+  }
+  release_recent(bin, p, stamp);
 }
 
 }  // namespace hummock::heap

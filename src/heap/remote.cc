@@ -7,8 +7,6 @@
 namespace hummock::heap {
 namespace {
 
-constexpr uint32_t kFlushCount = 32;
-
 // Puts a slab, whose queued flag the caller set, in its owner's inbox. The flag makes the caller the only
 // one to do so, and inbox_next its own until then. False when nobody is there to read it.
 bool post(SlabHeader* slab) {
@@ -61,15 +59,32 @@ RemoteEntry& entry_for(Heap* heap, const SlabHeader* slab) {
   return heap->remote[(reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader)) % kRemoteEntries];
 }
 
-void flush(RemoteEntry& entry) {
-  if (entry.count == 0) return;
-  hand_over(entry.slab, entry.first, entry.last, entry.count);
-  entry = {};
+// While a block waits in the cache, its link says in whose.
+void* waiting_in(const Heap* heap) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) | kWaiting);
 }
 
-// The owner's last free, read while it may write it: it can only be p when p is free already.
-__attribute__((no_sanitize("thread"), noipa)) bool was_just_freed(const SlabHeader* slab, const void* p) {
-  return slab->free == p;
+// Another thread that freed one of the blocks at the same time has written its own name there.
+void* chain_up(const Heap* heap, const RemoteEntry& entry) {
+  void* chain = nullptr;
+  for (uint32_t i = 0; i < entry.count; ++i) {
+    void* block = entry.blocks[i];
+    if (!slab::is_tiny(entry.slab)) {
+      const bool mine = slab::next_remote(block) == reinterpret_cast<uintptr_t>(waiting_in(heap));
+      if (__builtin_expect(!mine || !slab::is_stamped(block), false)) bad_bin(block, entry.slab->size_class);
+    }
+    slab::link_remote(entry.slab, block, chain);
+    chain = block;
+  }
+  return chain;
+}
+
+void flush(const Heap* heap, RemoteEntry& entry) {
+  if (entry.count == 0) return;
+  void* first = chain_up(heap, entry);
+  hand_over(entry.slab, first, entry.blocks[0], entry.count);
+  entry.count = 0;
+  entry.slab = nullptr;
 }
 
 }  // namespace
@@ -77,25 +92,23 @@ __attribute__((no_sanitize("thread"), noipa)) bool was_just_freed(const SlabHead
 void release_remote(Heap* heap, SlabHeader* slab, void* p) {
   RemoteEntry& entry = entry_for(heap, slab);
   if (entry.slab != slab) {
-    flush(entry);
-    entry = {slab, nullptr, p, 0};
+    flush(heap, entry);
+    entry.slab = slab;
     heap->remote_used = true;
   }
-  if (entry.first == p || was_just_freed(slab, p)) slab::double_free(p);
-  slab::mark(slab, p);
-  slab::link_of(p) = entry.first;
-  entry.first = p;
-  if (++entry.count == kFlushCount) flush(entry);
+  if (!slab::is_tiny(slab)) slab::set_next_remote(p, waiting_in(heap));
+  entry.blocks[entry.count] = p;
+  if (++entry.count == kFlushCount) flush(heap, entry);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {
-  slab::mark(slab, p);
+  slab::link_remote(slab, p, nullptr);
   hand_over(slab, p, p, 1);
 }
 
 void flush_remote(Heap* heap) {
   heap->remote_used = false;
-  for (RemoteEntry& entry : heap->remote) flush(entry);
+  for (RemoteEntry& entry : heap->remote) flush(heap, entry);
 }
 
 }  // namespace hummock::heap

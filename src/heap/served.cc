@@ -2,11 +2,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/message.h"
 #include "base/options.h"
-#include "space/space.h"
+#include "space/cache.h"
 
 namespace hummock::heap::served {
 namespace {
@@ -14,7 +13,8 @@ namespace {
 using base::Line;
 
 constexpr size_t kMostExpanded = size_t{64} << 30;
-constexpr int kCannotStart = 125;  // as `hummock run` ends when it cannot run a program
+constexpr uint32_t kCacheBlocks = 32;
+constexpr uint32_t kCacheStep = 16;  // and so up to 1 KiB
 
 hummock_space_options_t wanted() {
   const options::Values& values = options::values;
@@ -29,6 +29,8 @@ hummock_space_options_t wanted() {
   o.huge_pages = values.space_huge;
   o.zero = values.space_zero;
   o.threads = HUMMOCK_SPACE_INHERIT;
+  o.cache_blocks = kCacheBlocks;
+  o.cache_step = kCacheStep;
   return o;
 }
 
@@ -43,20 +45,28 @@ bool make(hummock_space_options_t* o) {
   return space::make_external(*o);
 }
 
+// acquire: pairs with the release in start().
+space::Space* external() {
+  return static_cast<space::Space*>(__atomic_load_n(&serving, __ATOMIC_ACQUIRE));
+}
+
 }  // namespace
+
+constinit void* serving = nullptr;
 
 void start() {
   const int saved = errno;
-  if (options::values.checked) base::say(Line() << "checked:on does not go with space_initial; it is off");
+  if (options::values.checked)
+    base::quit(Line() << "checked:on does not go with space_initial: no space is checked");
   hummock_space_options_t o = wanted();
   if (!make(&o)) {
     Line line;
     line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(strerrordesc_np(errno));
     if (o.lock != HUMMOCK_SPACE_OFF) line << "; it was to be locked (see ulimit -l)";
     if (o.huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
-    base::say(line);
-    _exit(kCannotStart);
+    base::quit(line);
   }
+  __atomic_store_n(&serving, space::external(), __ATOMIC_RELEASE);
   errno = saved;
 }
 
@@ -65,21 +75,35 @@ void handle_forks() {
 }
 
 void* allocate(size_t align, size_t size, bool zero) {
-  space::Space* space = space::external();
-  if (space == nullptr) {  // being made by this very call
+  space::Space* space = external();
+  if (__builtin_expect(space == nullptr, false)) {  // being made by this very call
     errno = ENOMEM;
     return nullptr;
+  }
+  if (__builtin_expect(align <= space::kGranule && !zero && !space->zero, true)) {
+    return space->plain_malloc(space, size);
   }
   return space::allocate(space, size, align < space::kGranule ? space::kGranule : align, zero || space->zero);
 }
 
 bool owns(const void* p) {
-  const space::Space* space = space::external();
+  const space::Space* space = external();
   return space != nullptr && space::contains(space, p);
 }
 
+void* allocate_plain(size_t size) {
+  space::Space* space = external();
+  return space->malloc(space, size);
+}
+
+void release_or(void* p, void (*other)(void*)) {
+  space::Space* space = external();
+  if (__builtin_expect(!space::contains(space, p), false)) return other(p);
+  space->free(space, p);
+}
+
 void* reallocate(void* p, size_t size, bool zero) {
-  space::Space* space = space::external();
+  space::Space* space = external();
   const size_t room = space::usable_size(space, p);
   void* moved = space::reallocate(space, p, size);
   if (moved != nullptr && zero) space::zero_room(space, moved, size < room ? size : room);
@@ -87,11 +111,11 @@ void* reallocate(void* p, size_t size, bool zero) {
 }
 
 size_t usable_size(const void* p) {
-  return space::usable_size(space::external(), p);
+  return space::usable_size(external(), p);
 }
 
 void release(void* p) {
-  space::release(space::external(), p);
+  space::release(external(), p);
 }
 
 void release_sized(const char* call, void* p, size_t align, size_t size) {
@@ -104,11 +128,12 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
 }
 
 void add_figures(hummock_stats_t* out) {
-  space::Space* space = space::external();
+  space::Space* space = external();
   if (space == nullptr) return;
   hummock_space_stats_t its = {};
   space::stats(space, &its);
-  out->live += its.used - its.live_blocks * space::kHeader;
+  const size_t records = space::resting_in_caches(space).records;
+  out->live += its.used - (its.live_blocks - its.cache_free_blocks - records) * space::kHeader;
   out->committed += its.bytes - its.overhead;
   out->peak += its.bytes - its.overhead;
   out->metadata += its.overhead;

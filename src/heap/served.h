@@ -5,6 +5,7 @@
 #define HUMMOCK_HEAP_SERVED_H
 
 #include "hummock/hummock.h"
+#include "os/thread.h"
 
 namespace hummock::heap::served {
 
@@ -13,8 +14,17 @@ void start();
 // To be called after it, where malloc may be called.
 void handle_forks();
 
+// The space, or null; what it points to is for served.cc. Atomic.
+extern void* serving HUMMOCK_HIDDEN;
+// Without reading the options first: false is also the answer before they are read.
+inline bool is_on() {
+  return __builtin_expect(__atomic_load_n(&serving, __ATOMIC_RELAXED) != nullptr, false);
+}
+
 // align 0: natural. Null + ENOMEM when the space has no room.
 void* allocate(size_t align, size_t size, bool zero);
+// While is_on(): malloc.
+void* allocate_plain(size_t size);
 
 // Does the address lie in the space? False in every other mode.
 bool owns(const void* p);
@@ -23,6 +33,8 @@ bool owns(const void* p);
 void* reallocate(void* p, size_t size, bool zero);
 size_t usable_size(const void* p);
 void release(void* p);
+// While is_on(): releases what the space has; all else goes to `other`.
+void release_or(void* p, void (*other)(void*));
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
 // Adds the space to the process's figures, if there is one.

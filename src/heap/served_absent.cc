@@ -12,11 +12,19 @@ void start() {
 
 void handle_forks() {}
 
+void* serving = nullptr;
+
+void* allocate_plain(size_t) {
+  return nullptr;
+}
+
+void release_or(void*, void (*)(void*)) {}
+
 bool owns(const void*) {
   return false;
 }
 
-// Nobody comes here: start() does not return, and owns() is false.
+// Nobody comes here: start() does not return, owns() and is_on() are false.
 void* allocate(size_t, size_t, bool) {
   errno = ENOMEM;
   return nullptr;

@@ -23,7 +23,7 @@ void* take_locked(Heap* heap, size_t align, size_t size, bool* zeroed) {
 }
 
 void count_slab(const SlabHeader* slab, size_t bin_blocks, hummock_heap_stats_t* out) {
-  const size_t live = slab->used() - bin_blocks;
+  const size_t live = slab->live - bin_blocks;
   out->live_blocks += live;
   out->live_bytes += live * slab::row_of(slab).block_size;
   out->mapped_bytes += slab->bytes;
@@ -36,7 +36,8 @@ void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
 
 size_t length_of(const Bin& bin) {
   size_t length = 0;
-  for (void* block = bin.blocks; block != &bin; block = slab::link_of(block)) ++length;
+  for (void* block = bin.blocks; block != &bin; block = reinterpret_cast<void*>(slab::next_of(block)))
+    ++length;
   return length;
 }
 
@@ -98,19 +99,23 @@ void user_give(Heap* heap, void* p) {
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
   os::LockGuard guard(heap->lock);
   if (block.is_large()) {
-    release_large(block.header);
+    release_large(block.header, claim_large("hummock_heap_free", block.header));
   } else {
+    // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
+    check_live("hummock_heap_free", block.header, p, base::die);
     if (block.header->full) no_longer_full(heap, block.header);
     release_to_slab(heap, block.header, p);
   }
 }
 
 void user_destroy(Heap* heap) {
-  if (is_checked()) checked::forget(heap);
+  if (is_checked() && !checked::forget(heap)) return;
   {
     os::LockGuard guard(heap->lock);
     drop_slabs(heap);
-    while (SlabHeader* header = heap->large.front()) release_large(header);
+    while (SlabHeader* header = heap->large.front()) {
+      release_large(header, claim_large("hummock_heap_destroy", header));
+    }
   }
   delete_user_heap(heap);
 }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/linux_uncancelled.h"
+
 namespace hummock::observe {
 namespace {
 
@@ -52,7 +54,7 @@ void notify_started(bool active) {
   if (is_pipe(static_cast<int>(fd), inode)) {
     const char byte = active ? '1' : '0';
     // A pipe just made has room for a byte; when its reader is gone, nobody wants to know.
-    if (write(static_cast<int>(fd), &byte, 1) == 1) close(static_cast<int>(fd));
+    if (os::write_all(static_cast<int>(fd), &byte, 1)) close(static_cast<int>(fd));
   }
   errno = saved;
 }

@@ -20,17 +20,14 @@ __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void
   auto* seen = static_cast<Seen*>(context);
   hummock_stats_t* out = seen->out;
   const Kind kind = header->kind;
-  if (kind == Kind::large || kind == Kind::huge) {
+  if (kind == Kind::large) {
     out->large_blocks += 1;
     out->large_bytes += header->bytes;
     out->live += header->bytes;
   } else if (kind == Kind::slab || kind == Kind::own_slab) {
     const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
     const bool shared = (word & slab::kSharedBit) != 0;
-    // As used(), which would be instrumented.
-    const char* start = header->start;
-    const uint64_t live_sum = start == nullptr ? 0 : header->live_sum / weight_of(start);
-    const size_t used = shared ? header->shared_live : static_cast<size_t>(live_sum);
+    const size_t used = shared ? header->shared_live : header->live;
     const size_t back = slab::count_of(word);
     const size_t live = used > back ? used - back : 0;
     const uint32_t gone = header->gone.own | ((word & slab::kGone) != 0 ? header->gone.remote : 0u);
@@ -61,6 +58,9 @@ void collect(hummock_stats_t* out) {
     out->live -= rest * row.block_size;
   }
   const pages::Totals totals = pages::totals();
+  out->large_blocks += totals.huge_blocks;
+  out->large_bytes += totals.huge_bytes;
+  out->live += totals.huge_bytes;
   out->committed = totals.used + totals.huge_bytes - (seen.gone < totals.used ? seen.gone : 0);
   out->dirty = totals.dirty;
   out->mapped = totals.mapped;

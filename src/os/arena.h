@@ -51,6 +51,7 @@ size_t arena_huge_bytes(const void* address, size_t size);
 // it is null. A descriptor, or -1.
 int shared_create(const char* name, size_t size);
 int shared_open(const char* name);
+void shared_close(int descriptor);
 bool shared_unlink(const char* name);
 // Bytes of it; 0 when the system does not say.
 size_t shared_size(int fd);

@@ -1,12 +1,16 @@
 // The os layer on Linux.
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "os/linux_uncancelled.h"
 #include "os/os.h"
 
 namespace hummock::os {
@@ -37,8 +41,8 @@ class KeepErrno {
   int saved_;
 };
 
-// Addresses in a slab must be large beside the sum of all its offsets (slab_header.h, used()).
-constexpr uintptr_t kLeastAddress = uintptr_t{1} << 29;
+constexpr uintptr_t kLeastAddress = uintptr_t{1} << 25;  // in the region map 0 is no region
+constexpr uintptr_t kLowAddress = uintptr_t{1} << 30;
 
 char* map_at(void* hint, size_t size) {
   void* p = calls.map(hint, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
@@ -107,7 +111,7 @@ void* map_aligned(size_t size, size_t align, size_t before) {
   // The system maps downwards, so the aligned place just below the probe is usually free.
   const uintptr_t wish = base::align_down(reinterpret_cast<uintptr_t>(probe) + before, align) - before;
   calls.unmap(probe, total);
-  if (reinterpret_cast<uintptr_t>(probe) < 2 * kLeastAddress) {
+  if (reinterpret_cast<uintptr_t>(probe) < kLowAddress) {
     char* high = map_high(total, align, before);
     return high == nullptr ? nullptr : high + before;
   }
@@ -121,6 +125,12 @@ void* map_aligned(size_t size, size_t align, size_t before) {
 bool unmap(void* address, size_t size) {
   KeepErrno keep;
   return calls.unmap(address, size) == 0;
+}
+
+bool deny(void* address, size_t size) {
+  KeepErrno keep;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  return calls.map(address, size, PROT_NONE, flags) != MAP_FAILED;
 }
 
 void unmap_maps() {}
@@ -208,6 +218,7 @@ const char* error_name(int error) {
 
 size_t resident_bytes() {
   KeepErrno keep;
+  const Uncancelled uncancelled;
   const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   char text[128];
@@ -220,6 +231,22 @@ size_t resident_bytes() {
     pages = pages * 10 + static_cast<size_t>(text[i] - '0');
   }
   return pages * page_size();
+}
+
+uint64_t random_word() {
+  const KeepErrno keep;
+  uint64_t word = 0;
+  if (syscall(SYS_getrandom, &word, sizeof word, 1 /* GRND_NONBLOCK */) == sizeof word) return word;
+  // Refused (seccomp), or too early: what the kernel gave the process at its start, mixed so that it does not
+  // give away what libc makes of it.
+  if (const void* start = reinterpret_cast<const void*>(getauxval(AT_RANDOM)))
+    memcpy(&word, start, sizeof word);
+  word = (word ^ now_ns() ^ reinterpret_cast<uintptr_t>(&word)) * 0x9e3779b97f4a7c15u;
+  return (word ^ (word >> 31)) * 0xbf58476d1ce4e5b9u;
+}
+
+void yield() {
+  sched_yield();
 }
 
 bool is_privileged() {

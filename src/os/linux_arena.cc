@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "os/arena.h"
+#include "os/linux_uncancelled.h"
 #include "os/os.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -142,6 +143,7 @@ void arena_name(void* address, size_t size, const char* name) {
 
 size_t arena_huge_bytes(const void* address, size_t size) {
   const int saved = errno;
+  const Uncancelled uncancelled;
   HugeCount count = {reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(address) + size};
   const int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {
@@ -166,6 +168,7 @@ size_t arena_huge_bytes(const void* address, size_t size) {
 }
 
 int shared_create(const char* name, size_t size) {
+  const Uncancelled uncancelled;
   const int fd = name != nullptr ? shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
                                  : memfd_create("hummock space", MFD_CLOEXEC);
   if (fd < 0 || arena_calls.truncate(fd, size) == 0) return fd;
@@ -174,6 +177,11 @@ int shared_create(const char* name, size_t size) {
   if (name != nullptr) shm_unlink(name);
   errno = why;
   return -1;
+}
+
+void shared_close(int descriptor) {
+  const Uncancelled uncancelled;
+  close(descriptor);
 }
 
 int shared_open(const char* name) {

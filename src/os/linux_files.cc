@@ -3,12 +3,65 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "os/linux_uncancelled.h"
+
 namespace hummock::os {
+namespace {
+
+sigset_t pipe_signal() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPIPE);
+  return set;
+}
+
+}  // namespace
+
+NoPipeSignal::NoPipeSignal() {
+  const sigset_t set = pipe_signal();
+  pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
+  waited_before_ = false;
+  if (sigismember(&mask_before_, SIGPIPE) == 1) {  // else it would have come
+    sigset_t waiting;
+    waited_before_ = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
+  }
+}
+
+NoPipeSignal::~NoPipeSignal() {
+  if (broken_ && !waited_before_) {
+    const sigset_t set = pipe_signal();
+    const timespec now = {0, 0};
+    // The bare call: libc's is a cancellation point.
+    syscall(SYS_rt_sigtimedwait, &set, nullptr, &now, size_t{_NSIG / 8});
+  }
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+bool write_all(int fd, const char* bytes, size_t length) {
+  const int saved = errno;
+  {
+    const Uncancelled uncancelled;
+    NoPipeSignal no_signal;
+    while (length != 0) {
+      const ssize_t done = write(fd, bytes, length);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0 && errno == EPIPE) no_signal.note_broken();
+      if (done <= 0) break;
+      bytes += done;
+      length -= static_cast<size_t>(done);
+    }
+  }
+  errno = saved;
+  return length == 0;
+}
 
 size_t read_file(const char* path, char* out, size_t room) {
   const int saved = errno;
+  const Uncancelled uncancelled;
   size_t length = 0;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {

@@ -33,8 +33,8 @@ bool chosen(const char* path, const char* mode) {
 
 }  // namespace
 
-void* map_set_aside(size_t size, size_t align, size_t page, int* error) {
-  void* place = map_aligned(size, align, 0);
+void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* error) {
+  void* place = reserve_where(size, align, may);
   if (place == nullptr || !unmap(place, size)) {
     *error = ENOMEM;
     return nullptr;

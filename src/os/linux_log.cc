@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/linux_uncancelled.h"
 #include "os/os.h"
 
 namespace hummock::os {
@@ -46,6 +47,7 @@ unsigned process_id() {
 
 int open_append(const char* path, int* error) {
   const int saved = errno;
+  const Uncancelled uncancelled;
   int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) {
     *error = errno;

@@ -12,6 +12,7 @@
 
 #include "base/message.h"
 #include "os/linux_files.h"
+#include "os/linux_uncancelled.h"
 #include "os/os.h"
 
 namespace hummock::os {
@@ -87,6 +88,7 @@ void describe_memory(int fd) {
 
 // Folders of /proc whose names are numbers. opendir would allocate.
 unsigned count_processes() {
+  const Uncancelled uncancelled;
   const int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return 0;
   unsigned count = 0;

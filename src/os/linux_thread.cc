@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "os/linux_uncancelled.h"
 #include "os/lock.h"
 #include "os/thread.h"
 
@@ -16,12 +17,26 @@
 // program was linked with it (or exports its symbols), the archive at link time.
 extern "C" __attribute__((weak)) const char* hummock_conf;
 
+// Has a function called at the end of the calling thread, as C++ does for its thread_local objects: of glibc
+// and others, not of all.
+extern "C" __attribute__((weak)) int __cxa_thread_atexit_impl(void (*end)(void*), void* value, void* library);
+extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
+
+// glibc's list of open streams, and whether the process has one thread.
+extern "C" __attribute__((weak)) void _IO_list_lock();
+extern "C" __attribute__((weak)) void _IO_list_unlock();
+extern "C" __attribute__((weak)) void _IO_list_resetlock();
+extern "C" __attribute__((weak)) char __libc_single_threaded;
+
 namespace hummock::os {
 namespace {
 
 constexpr size_t kStack = 64 << 10;
 
+// A process has 1,024 keys, and the program may have them all.
 pthread_key_t exit_key;
+bool has_key;
+void (*exit_call)(void*);
 
 void* run_thread(void* run) {
   reinterpret_cast<void (*)()>(run)();
@@ -31,15 +46,77 @@ void* run_thread(void* run) {
 }  // namespace
 
 void on_thread_exit(void (*end)(void*)) {
-  pthread_key_create(&exit_key, end);
+  exit_call = end;
+  has_key = pthread_key_create(&exit_key, end) == 0;
 }
 
-void set_exit_value(void* value) {
-  pthread_setspecific(exit_key, value);
+bool set_exit_value(void* value) {
+  const int saved = errno;
+  bool set = has_key && pthread_setspecific(exit_key, value) == 0;
+  // What was registered cannot be taken back: ends_thread() tells whose it is.
+  if (!set && value == nullptr) set = true;
+  if (!set && &__cxa_thread_atexit_impl != nullptr) {
+    set = __cxa_thread_atexit_impl(exit_call, value, &__dso_handle) == 0;
+  }
+  errno = saved;
+  return set;
+}
+
+bool exit_repeats() {
+  return has_key;
+}
+
+namespace {
+
+void (*before_fork)();
+void (*after_fork_in_parent)();
+void (*after_fork_in_child)();
+unsigned streams_taken;  // how often the thread that forks has the list of streams. Guarded by the list.
+
+void prepare() {
+  take_streams();
+  before_fork();
+}
+
+void parent() {
+  after_fork_in_parent();
+  release_streams();
+}
+
+void child() {
+  after_fork_in_child();
+  reset_streams();
+}
+
+}  // namespace
+
+// A thread that flushes all streams holds their list, and waits for a stream whose holder may wait in malloc.
+// fork() takes the list when our handlers are through: so it is taken here first, before any lock of ours.
+// It is recursive: the parent's fork() takes and releases it once more inside ours. It makes the list anew in
+// the child of a process that has several threads; with one thread nobody has the list, and it is left alone.
+void take_streams() {
+  if (&_IO_list_lock == nullptr || &_IO_list_unlock == nullptr || &_IO_list_resetlock == nullptr) return;
+  if (&__libc_single_threaded != nullptr && __libc_single_threaded != 0) return;
+  _IO_list_lock();
+  ++streams_taken;
+}
+
+void release_streams() {
+  if (streams_taken == 0) return;
+  --streams_taken;  // first: the next fork may begin as soon as the list is released
+  _IO_list_unlock();
+}
+
+void reset_streams() {
+  if (streams_taken != 0) _IO_list_resetlock();
+  streams_taken = 0;
 }
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  pthread_atfork(before, in_parent, in_child);
+  before_fork = before;
+  after_fork_in_parent = in_parent;
+  after_fork_in_child = in_child;
+  pthread_atfork(prepare, parent, child);
 }
 
 bool start_thread(void (*run)()) {
@@ -74,6 +151,7 @@ void wake_waiter(const uintptr_t* word) {
 }
 
 void sleep_ms(unsigned ms) {
+  Uncancelled uncancelled;
   const timespec pause = {static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
   nanosleep(&pause, nullptr);
 }
@@ -83,19 +161,21 @@ void sleep_ms(unsigned ms) {
 namespace hummock::base {
 
 void write_text(int fd, const char* text, size_t length) {
-  const int saved = errno;
-  while (length != 0) {
-    const ssize_t done = write(fd, text, length);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) break;
-    text += done;
-    length -= static_cast<size_t>(done);
-  }
-  errno = saved;
+  os::write_all(fd, text, length);
 }
 
 void stop() {
   abort();
+}
+
+void stop_here() {
+  signal(SIGABRT, SIG_DFL);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGABRT);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  raise(SIGABRT);
+  _exit(128 + SIGABRT);
 }
 
 void leave(int status) {

@@ -23,6 +23,13 @@ struct Calls {
 extern Calls calls;
 #endif
 
+// Bits of the addresses that a program may have.
+#if defined(__aarch64__)
+inline constexpr unsigned kAddressBits = 48;
+#else
+inline constexpr unsigned kAddressBits = 47;
+#endif
+
 // Bytes of a page of this kernel, read once at run time.
 size_t page_size();
 
@@ -37,15 +44,14 @@ void* map_aligned(size_t size, size_t align, size_t before);
 
 // Where memory is promised before it is touched, address space for a region comes without any, and commit()
 // makes some; where there is some already, nothing changes. It reads zero. False: the system has none.
+// reserve_where finds a place that `may` agrees to, wherever there is one: not every place will do.
+using MayStand = bool (*)(const void* place, size_t size);
+void* reserve_where(size_t size, size_t align, MayStand may);
 #if defined(_WIN32)
 inline constexpr bool kMustCommit = true;
-void* reserve_aligned(size_t size, size_t align);
 bool commit(void* address, size_t size);
 #else
 inline constexpr bool kMustCommit = false;
-inline void* reserve_aligned(size_t size, size_t align) {
-  return map_aligned(size, align, 0);
-}
 inline bool commit(void*, size_t) {
   return true;
 }
@@ -53,6 +59,9 @@ inline bool commit(void*, size_t) {
 
 // Gives address space back. False when the system refused (its map count is exhausted).
 bool unmap(void* address, size_t size);
+
+// Takes all access from pages that nobody has touched. False when refused.
+bool deny(void* address, size_t size);
 
 // Gives back all that map() handed out, where the library may be unloaded.
 void unmap_maps();
@@ -83,6 +92,16 @@ inline constexpr bool kSharesZeros = false;
 inline void write_unchanged(char*) {}
 #endif
 
+// Fetches the cache line of an address that will be read and then written: else another processor that has it
+// is asked twice. Any address does.
+inline void fetch_for_write(const void* p) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" : : "r"(p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 // Milliseconds of a monotonic clock of a few milliseconds' resolution. No system call (vDSO).
 uint64_t now_ms();
 
@@ -91,6 +110,12 @@ uint64_t now_ns();
 
 // Resident bytes of the process, 0 when /proc does not say. Three system calls.
 size_t resident_bytes();
+
+// A number that nobody outside the process can know.
+uint64_t random_word();
+
+// Lets another thread run, if one waits.
+void yield();
 
 // True when the process runs with more rights than its user (AT_SECURE).
 bool is_privileged();
@@ -117,9 +142,9 @@ inline bool large_pages_granted() {
 #endif
 
 // `size` bytes at a multiple of `align` on pages of `page` bytes that the system has set aside (size and
-// align are multiples of it), all of them present: touching them cannot fail later. They read zero. Null
-// and *error when it has not enough of them; nothing is mapped then.
-void* map_set_aside(size_t size, size_t align, size_t page, int* error);
+// align are multiples of it), at a place that `may` agrees to, all of them present: touching them cannot fail
+// later. They read zero. Null and *error when it has not enough of them; nothing is mapped then.
+void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* error);
 
 // Asks for huge pages where `address` … + size is touched from now on, or for small ones.
 int advise_huge(void* address, size_t size, bool wanted);

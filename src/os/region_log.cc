@@ -21,7 +21,7 @@ constexpr size_t kPathRoom = 4096;
 
 // All are written at start; later under the lock, and then `file` and `identity` are atomic, relaxed: who has
 // the old ones sees that they are not the log.
-Lock lock;
+Lock<Rank::region_log> lock;
 char path[kPathRoom];  // absolute: the program may change its folder
 size_t folder;         // bytes of `path` before the name, once known; 0: the name is itself absolute
 int file = -1;
@@ -161,6 +161,13 @@ void start_log() {
   logged_process = process_id();
   folder = 0;
   begin_file(0);
+}
+
+void lock_log() {
+  lock.lock_for_fork();
+}
+void unlock_log() {
+  lock.unlock_after_fork();
 }
 
 void log_after_fork() {

@@ -16,7 +16,10 @@ namespace hummock::os {
 // before the first region. A file that cannot be opened is told on standard error, and there is no log.
 void start_log();
 
-// In the child of a fork: its first event opens a file of its own.
+// For fork.
+void lock_log();
+void unlock_log();
+// In the child: its first event opens a file of its own.
 void log_after_fork();
 
 // True when events are logged; atomic, relaxed: what the log needs is set before a second thread exists.

@@ -24,27 +24,35 @@ namespace hummock::os {
 
 // Has end(value) called when a thread ends that has a value. Once, before any value is set.
 void on_thread_exit(void (*end)(void*));
-// The calling thread's value; null: none.
-void set_exit_value(void* value);
+// The calling thread's value; null: none. False: nobody would tell of the thread's end, it has none.
+bool set_exit_value(void* value);
 
-// Is the calling thread at its end when end(value) is called, `own` telling whether the value is its own?
+// Is the calling thread at its end when end(value) is called, `own` telling whether the value is its own? It
+// may have given that up before.
 #if defined(_WIN32)
 bool ends_thread(bool own);
 #else
-inline bool ends_thread(bool) {
-  return true;
+inline bool ends_thread(bool own) {
+  return own;
 }
 #endif
 
-// A value that is set while the thread ends, after end() was called for it, brings another call.
+// Does a value that is set while the thread ends, after end() was called for it, bring another call?
 #if defined(_WIN32)
-inline constexpr bool kExitRepeats = false;
+inline bool exit_repeats() {
+  return false;
+}
 #else
-inline constexpr bool kExitRepeats = true;
+bool exit_repeats();
 #endif
 
-// Has these called around a fork of the process, where there is such a thing.
+// Has these called around a fork of the process, where there is such a thing; libc's list of streams is taken
+// ahead of before().
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+// For other handlers of fork that take locks: first in the one before it, last in those after it.
+void take_streams();
+void release_streams();
+void reset_streams();
 
 // A thread of the allocator's own, with all signals blocked. Nobody waits for it. False: none to be had.
 bool start_thread(void (*run)());

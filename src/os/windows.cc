@@ -7,6 +7,9 @@
 
 #include "base/bits.h"
 
+// RtlGenRandom by its exported name.
+extern "C" BOOLEAN NTAPI SystemFunction036(void* buffer, ULONG size);
+
 namespace hummock::os {
 namespace {
 
@@ -63,8 +66,13 @@ uintptr_t find_by_surplus(size_t total, size_t align, size_t before) {
   return fit(from, from + more, total, align, before);
 }
 
+// Does the caller agree to the place, if it has a say?
+bool agrees(MayStand may, uintptr_t place, size_t size) {
+  return may == nullptr || may(reinterpret_cast<void*>(place), size);
+}
+
 // Looks at the address space piece by piece: where it is tight, or handed out from its low end.
-uintptr_t find_by_walk(size_t total, size_t align, size_t before) {
+uintptr_t find_by_walk(size_t total, size_t align, size_t before, MayStand may) {
   static uintptr_t next = kLeastAddress;  // atomic, relaxed: a hint
   const uintptr_t begins[] = {__atomic_load_n(&next, __ATOMIC_RELAXED), kLeastAddress};
   for (uintptr_t at : begins) {
@@ -72,7 +80,8 @@ uintptr_t find_by_walk(size_t total, size_t align, size_t before) {
     while (VirtualQuery(reinterpret_cast<void*>(at), &piece, sizeof piece) == sizeof piece) {
       const uintptr_t from = base::align_up(reinterpret_cast<uintptr_t>(piece.BaseAddress), kGranule);
       const uintptr_t to = reinterpret_cast<uintptr_t>(piece.BaseAddress) + piece.RegionSize;
-      const uintptr_t found = piece.State == MEM_FREE ? fit(from, to, total, align, before) : 0;
+      uintptr_t found = piece.State == MEM_FREE ? fit(from, to, total, align, before) : 0;
+      while (found != 0 && !agrees(may, found, total)) found = fit(found + align, to, total, align, before);
       if (found != 0) {
         __atomic_store_n(&next, found + total, __ATOMIC_RELAXED);
         return found;
@@ -94,12 +103,12 @@ size_t map_count;  // atomic, relaxed
 Calls calls = {raw_alloc,  raw_free,  raw_large_page_minimum, raw_open_token, raw_lookup,
                raw_adjust, raw_error, raw_set_error};
 
-void* place(size_t size, size_t align, size_t before, uint32_t type) {
+void* place(size_t size, size_t align, size_t before, uint32_t type, MayStand may) {
   size_t total;
   if (__builtin_add_overflow(size, before, &total)) return nullptr;
   for (int tries = 0; tries < 16; ++tries) {
     uintptr_t at = tries < 4 ? find_by_surplus(total, align, before) : 0;
-    if (at == 0) at = find_by_walk(total, align, before);
+    if (at == 0 || !agrees(may, at, total)) at = find_by_walk(total, align, before, may);
     if (at == 0) {
       calls.set_last_error(ERROR_NOT_ENOUGH_MEMORY);
       return nullptr;
@@ -142,9 +151,14 @@ void* map_aligned(size_t size, size_t align, size_t before) {
   return place(size, align, before, MEM_RESERVE | MEM_COMMIT);
 }
 
-void* reserve_aligned(size_t size, size_t align) {
+void* reserve_where(size_t size, size_t align, MayStand may) {
   KeepError keep;
-  return place(size, align, 0, MEM_RESERVE);
+  return place(size, align, 0, MEM_RESERVE, may);
+}
+
+bool deny(void* address, size_t size) {
+  KeepError keep;
+  return calls.virtual_free(address, size, MEM_DECOMMIT);
 }
 
 bool commit(void* address, size_t size) {
@@ -219,6 +233,19 @@ size_t available_bytes() {
   memory.dwLength = sizeof memory;
   if (!GlobalMemoryStatusEx(&memory)) return 0;
   return memory.ullAvailPhys < SIZE_MAX ? static_cast<size_t>(memory.ullAvailPhys) : SIZE_MAX;
+}
+
+uint64_t random_word() {
+  uint64_t word = 0;
+  if (SystemFunction036(&word, sizeof word) != 0) return word;
+  LARGE_INTEGER ticks;
+  QueryPerformanceCounter(&ticks);
+  word = (static_cast<uint64_t>(ticks.QuadPart) ^ reinterpret_cast<uintptr_t>(&word)) * 0x9e3779b97f4a7c15u;
+  return word ^ (word >> 31);
+}
+
+void yield() {
+  SwitchToThread();
 }
 
 bool is_privileged() {

@@ -23,8 +23,9 @@ void describe_large_pages(base::Line& line);
 // anything but the first 32 MiB will do.
 inline constexpr uintptr_t kLeastAddress = sizeof(void*) == 8 ? uintptr_t{1} << 29 : uintptr_t{1} << 25;
 
-// `before` + size bytes, aligned as map_aligned says; `type` as of VirtualAlloc. Null: see last_error.
-void* place(size_t size, size_t align, size_t before, uint32_t type);
+// `before` + size bytes, aligned as map_aligned says, where `may` agrees if there is one; `type` as of
+// VirtualAlloc. Null: see last_error.
+void* place(size_t size, size_t align, size_t before, uint32_t type, MayStand may = nullptr);
 
 // Closes the region log: the library is unloaded.
 void close_log();

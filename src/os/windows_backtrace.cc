@@ -21,13 +21,27 @@ void print_frames(void* const* frames, unsigned count) {
       GetModuleFileNameA(module, name, sizeof name - 1);
     }
     const uintptr_t offset = reinterpret_cast<uintptr_t>(frames[i]) - reinterpret_cast<uintptr_t>(module);
-    base::Line line("    ");
-    base::say(line.text(name).text("+").hex(module != nullptr ? offset : 0).text(" ").pointer(frames[i]));
+    base::Line line = report_line();
+    line.text("    #").dec(i).text(" ");
+    base::say(line.text(name)
+                  .text("+")
+                  .hex(module != nullptr ? offset : 0)
+                  .text(" [")
+                  .pointer(frames[i])
+                  .text("]"));
   }
+}
+
+base::Line report_line() {
+  base::Line line;
+  line.dec(GetCurrentProcessId()).text(": ");
+  return line;
 }
 
 uint32_t thread_number() {
   return GetCurrentThreadId();
 }
+
+void forget_thread_number() {}
 
 }  // namespace hummock::os

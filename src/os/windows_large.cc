@@ -11,7 +11,7 @@ namespace {
 
 enum class State : uint32_t { unasked, off, unsupported, denied, granted };
 
-Lock lock;
+Lock<Rank::large_pages> lock;
 State state;         // atomic: release after what describes it
 uint32_t denial;     // the error. Guarded by lock.
 size_t minimum;      // bytes of a large page. Guarded by lock.
@@ -95,14 +95,14 @@ void describe_large_pages(base::Line& line) {
   }
 }
 
-void* map_set_aside(size_t size, size_t align, size_t page, int* error) {
+void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* error) {
   KeepError keep;
   *error = ERROR_INVALID_PARAMETER;
   const State now = current();
   if (page != kHugePage || now == State::off || now == State::unsupported) return nullptr;
   *error = ERROR_WORKING_SET_QUOTA;
   if (!leaves_enough(size)) return nullptr;
-  void* found = place(size, align, 0, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES);
+  void* found = place(size, align, 0, MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES, may);
   if (found == nullptr) {
     *error = static_cast<int>(calls.last_error());
     return nullptr;

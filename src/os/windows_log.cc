@@ -34,7 +34,7 @@ void put(HANDLE to, const char* text, size_t length) {
 // Lines end as Windows's own programs want it.
 void put_line(HANDLE to, const char* text, size_t length) {
   base::Line line("");
-  line.text(text, length - (length != 0 && text[length - 1] == '\n')).text("\r");
+  line.text(text, length - (length != 0 && text[length - 1] == '\n')).raw("\r");
   put(to, line.data(), line.size() + 1);
 }
 
@@ -135,9 +135,15 @@ void write_text(int fd, const char* text, size_t length) {
   }
 }
 
+constexpr DWORD kHeapCorruption = 0xc0000374;
+
+void stop_here() {
+  TerminateProcess(GetCurrentProcess(), kHeapCorruption);
+  __builtin_unreachable();
+}
+
 // As a fault that nobody continues: the program's own crash handler, or the system's, tells of it.
 void stop() {
-  constexpr DWORD kHeapCorruption = 0xc0000374;
   os::log_note("misuse", Line("") << "the program, or what it loaded, misused its memory: the allocator "
                                      "found it, and stops the program");
   RaiseException(kHeapCorruption, EXCEPTION_NONCONTINUABLE, 0, nullptr);
@@ -146,6 +152,7 @@ void stop() {
 }
 
 void leave(int status) {
+  if (os::log_file == -1) os::start_log();  // else nobody reads why, of a program with windows
   TerminateProcess(GetCurrentProcess(), static_cast<UINT>(status));
   __builtin_unreachable();
 }

@@ -94,9 +94,11 @@ void on_thread_exit(void (*end)(void*)) {
   }
 }
 
-void set_exit_value(void* value) {
+// Without it the DLL's entry point tells.
+bool set_exit_value(void* value) {
   KeepError keep;
   if (exit_index != FLS_OUT_OF_INDEXES) FlsSetValue(exit_index, value);
+  return true;
 }
 
 // Values belong to fibers, and any thread may delete another's.

@@ -14,7 +14,7 @@ size_t pinned_bytes;
 size_t advised_bytes;
 size_t huge_refusals;
 BackOffs back_offs;
-os::Lock reserve_lock;
+os::Lock<os::Rank::reserve> reserve_lock;
 Reserve reserve;
 char* giants[kMostGiants];
 unsigned giant_count;
@@ -45,9 +45,8 @@ class Reason {
     if (error == ENOMEM) line_ << ", the system has not set aside enough";
     if (error == EINVAL) line_ << ", the system has no pages of this size";
     if (wait != 0) line_ << "; next try in " << wait << " ms";
-    line_.text("", 1);  // ends the text for who reads it as such
   }
-  const char* text() const { return line_.data(); }
+  const char* text() { return line_.c_str(); }
 
  private:
   Line line_;
@@ -57,7 +56,7 @@ class Reason {
 char* take_set_aside(size_t size, size_t page, int* error) {
   os::Event event;
   const size_t align = page > kRegionSize ? page : kRegionSize;
-  char* base = static_cast<char*>(os::map_set_aside(size, align, page, error));
+  char* base = static_cast<char*>(os::map_set_aside(size, align, page, may_stand, error));
   if (base == nullptr) {
     add(huge_refusals, 1);
     return nullptr;
@@ -84,11 +83,11 @@ char* try_set_aside(size_t size, size_t page, BackOff& back_off, const char* ins
 
 NewRegion take_from_reserve() {
   os::LockGuard guard(reserve_lock);
-  if (reserve.left < kRegionSize) return {nullptr, Backing::small};
+  if (reserve.left < kRegionSize) return {nullptr, Backing::small, false};
   char* base = reserve.next;
   reserve.next += kRegionSize;
   reserve.left -= kRegionSize;
-  return {base, reserve.backing};
+  return {base, reserve.backing, false};
 }
 
 // False when there is a reserve already: another thread was quicker. `giant`: of pages of 1 GiB.
@@ -136,13 +135,27 @@ const char* ask_transparent(char* base, size_t size) {
   return why;
 }
 
+// The last slot of a region is made inaccessible: what runs over its end does not reach the headers of the
+// next one. A guard costs one of the mappings that a process may have, so there is an end to them.
+constexpr size_t kMostGuards = 8192;
+size_t guards;  // atomic, relaxed
+
+bool guard_end(char* base, size_t size) {
+  if (__atomic_fetch_add(&guards, 1, __ATOMIC_RELAXED) < kMostGuards &&
+      os::deny(base + size - kSlotSize, kSlotSize)) {
+    return true;
+  }
+  __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
+  return false;
+}
+
 NewRegion map_ordinary(size_t size, bool first) {
   const HugePages mode = values.huge_pages;
   os::Event event;
-  char* base = static_cast<char*>(os::reserve_aligned(size, kRegionSize));
+  char* base = static_cast<char*>(os::reserve_where(size, kRegionSize, may_stand));
   if (base == nullptr) {
     event.log("Alloc SP failed", nullptr, size, 0, "a region: no room");
-    return {nullptr, Backing::small};
+    return {nullptr, Backing::small, false};
   }
   const ptrdiff_t change = static_cast<ptrdiff_t>(size);
   // Where the system makes everything huge, a small program is not to pay for it.
@@ -151,17 +164,20 @@ NewRegion map_ordinary(size_t size, bool first) {
   if (!os::kHasTransparent || mode == HugePages::off || !back_offs.transparent.may(now) ||
       (mode == HugePages::automatic && !heap_is_large())) {
     event.log("Alloc SP", base, size, change, "a region");
-    return {base, Backing::small};
+    return {base, Backing::small, guard_end(base, size)};
   }
-  if (const char* why = ask_transparent(base, size)) {
+  // What stands before a guard can be no huge page. Who asked for huge pages has them all.
+  const bool guarded = mode == HugePages::automatic && guard_end(base, size);
+  const size_t asked = guarded ? size - kHugePageSize : size;
+  if (const char* why = asked == 0 ? "too little for one" : ask_transparent(base, asked)) {
     back_offs.transparent.refused(now);
     event.log("Alloc THP failed -> SP", base, size, change, why);
-    return {base, Backing::small};
+    return {base, Backing::small, guarded};
   }
   back_offs.transparent.served();
   event.log("Alloc THP", base, size, change, "a region");
   if (mode == HugePages::automatic) advise_full_pages();
-  return {base, mode == HugePages::automatic ? Backing::loose : Backing::whole};
+  return {base, mode == HugePages::automatic ? Backing::loose : Backing::whole, guarded};
 }
 
 // huge_pages:require has come to the end of the pool: malloc returns null. Said once.
@@ -180,7 +196,7 @@ NewRegion map_required(size_t size) {
     event.log("Alloc LP failed", nullptr, size, 0, Reason(error, 0).text());
     say_exhausted(error);
   }
-  return {base, Backing::pinned};
+  return {base, Backing::pinned, false};
 }
 
 // ---- huge_reserve -------------------------------------------------------------------------------
@@ -211,7 +227,7 @@ char* reserve_transparent(size_t* size) {
   for (size_t now = *size < most ? *size : most; now >= kRegionSize;
        now = base::align_down(now / 2, kRegionSize)) {
     os::Event event;
-    char* base = static_cast<char*>(os::map_aligned(now, kRegionSize, 0));
+    char* base = static_cast<char*>(os::reserve_where(now, kRegionSize, may_stand));
     if (base == nullptr) continue;
     const char* why = ask_transparent(base, now);
     if (os::populate(base, now) == 0) {
@@ -246,9 +262,17 @@ NewRegion map_region(size_t size, bool first) {
   if (wants_set_aside() && size == kRegionSize) {
     char* base = try_set_aside(size, os::kHugePage, back_offs.set_aside_2m,
                                os::kHasTransparent ? "Alloc LP failed -> THP" : "Alloc LP failed -> SP");
-    if (base != nullptr) return {base, Backing::pinned};
+    if (base != nullptr) return {base, Backing::pinned, false};
   }
   return map_ordinary(size, first);
+}
+
+void unmap_region(const NewRegion& fresh, size_t size) {
+  if (!os::unmap(fresh.base, size)) return;
+  const size_t asked = fresh.guarded ? size - kHugePageSize : size;
+  if (fresh.backing == Backing::pinned) add(pinned_bytes, -size);
+  if (fresh.backing == Backing::loose || fresh.backing == Backing::whole) add(advised_bytes, -asked);
+  if (fresh.guarded) __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
 }
 
 bool advise_block(char* start, size_t bytes) {
@@ -270,13 +294,20 @@ void take_reserve() {
   const bool required = mode == HugePages::require;
   size_t wish = base::align_up(values.huge_reserve, kRegionSize);
   if (wish == 0 && required) wish = kRegionSize;
+  if (wish == 0) return;
+  if (mode == HugePages::off) return base::say(Line() << "huge_reserve: huge_pages:off takes none");
+  const size_t asked = wish;
   const size_t most = base::align_down(values.huge_max, kRegionSize);
   if (values.huge_max != 0 && wish > most) wish = most;
-  if (mode == HugePages::off || wish == 0) return;
-  if (mode == HugePages::pool_1g && reserve_giants(wish)) return;
+  if (required && wish < asked) {
+    base::quit(Line() << "huge_pages:require: " << (asked >> 20)
+                      << " MiB of 2 MiB pages are more than huge_max allows, " << (values.huge_max >> 20)
+                      << " MiB");
+  }
+  if (mode == HugePages::pool_1g && wish != 0 && reserve_giants(wish)) return;
   size_t size = wish;
   int error = ENOMEM;
-  char* base = wants_set_aside() ? reserve_set_aside(&size, &error) : nullptr;
+  char* base = wants_set_aside() && wish != 0 ? reserve_set_aside(&size, &error) : nullptr;
   if (base != nullptr) {
     set_reserve(base, size, Backing::pinned);
   } else if (required) {
@@ -292,8 +323,8 @@ void take_reserve() {
     base = reserve_transparent(&size);
     if (base != nullptr) set_reserve(base, size, Backing::kept);
   }
-  if (base == nullptr || size < wish) {
-    base::say(Line() << "huge_reserve: " << (base == nullptr ? 0 : size >> 20) << " of " << (wish >> 20)
+  if (base == nullptr || size < asked) {
+    base::say(Line() << "huge_reserve: " << (base == nullptr ? 0 : size >> 20) << " of " << (asked >> 20)
                      << " MiB could be had");
   }
 }

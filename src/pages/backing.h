@@ -55,11 +55,15 @@ extern BackOffs back_offs;
 struct NewRegion {
   char* base;  // null: the system has no room
   Backing backing;
+  bool guarded;  // its last slot is inaccessible, and its last huge page small
 };
 
 // `size` bytes (32 MiB, or less where the system is tight) at a multiple of 32 MiB, on the largest pages that
 // the options want and the system gives. No lock may be held.
 NewRegion map_region(size_t size, bool first);
+
+// One that came to nothing.
+void unmap_region(const NewRegion& fresh, size_t size);
 
 // A block with a mapping of its own. True when huge pages were asked for.
 bool advise_block(char* start, size_t bytes);

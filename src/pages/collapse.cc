@@ -43,6 +43,7 @@ uint32_t full_pages(Region* region) {
   os::LockGuard guard(page_lock);
   uint32_t mask = 0;
   for (unsigned i = 0; i < region->huge_pages; ++i) {
+    if (region->guarded && i + 1 == region->huge_pages) break;  // it can be no huge page
     const HugePage& page = region->page[i];
     if (page.backing == Backing::small && page.is_full() && !page.busy) mask |= 1u << i;
   }

@@ -10,17 +10,20 @@ namespace {
 // Called with page_lock held; new address space joins the lists.
 void add_region(const NewRegion& fresh, size_t size, Region* region) {
   region->base = fresh.base;
-  region->huge_pages = static_cast<unsigned>(size / (kSlotSize * kSlotsPerHugePage));
+  region->huge_pages = static_cast<unsigned>(size / kHugePageSize);
+  region->guarded = fresh.guarded;
   mapped_bytes += size;
   const bool present = fresh.backing == Backing::pinned || fresh.backing == Backing::kept;
   for (unsigned i = 0; i < region->huge_pages; ++i) {
     HugePage* page = &region->page[i];
     page->region = region;
     page->number = static_cast<uint8_t>(i);
-    page->backing = fresh.backing;
+    const bool last = fresh.guarded && i + 1 == region->huge_pages;
+    page->backing = last ? Backing::small : fresh.backing;
     page->collapsed = present;
-    page->used = i == 0;  // the headers
-    page->dirty = present || (i == 0 && fresh.backing != Backing::small) ? ~uint32_t{0} : page->used;
+    const uint32_t guard = last ? uint32_t{1} << (kSlotsPerHugePage - 1) : 0;
+    page->used = guard | (i == 0);  // the headers
+    page->dirty = present || (i == 0 && page->backing != Backing::small) ? ~uint32_t{0} : page->used;
     page->unread = page->dirty & ~page->used;
     count(page);
     refile(page);
@@ -41,23 +44,32 @@ Region* take_record() {
   return static_cast<Region*>(new_record(sizeof(Region)));
 }
 
-// A smaller region is tried where limits are tight.
+// A region that stands where its entry in the region map is free; base null: not to be had. Another thread's
+// region may take the entry of a place that was just found, and what was reserved ahead of need may stand
+// where one has been taken since; each try uses up one of those.
+NewRegion enter_new(size_t size, bool first) {
+  for (unsigned tries = 0; tries < kMapEntries; ++tries) {
+    const NewRegion fresh = map_region(size, first);
+    if (fresh.base == nullptr) return fresh;
+    const bool bare = fresh.backing == Backing::small && !os::commit(fresh.base, kSlotSize);
+    if (!bare && enter_region(fresh.base)) return fresh;
+    unmap_region(fresh, size);
+    if (bare) break;
+  }
+  return {nullptr, Backing::small, false};
+}
+
+// A smaller region is tried where limits are tight. One slot has the headers, and one the guard.
 bool add_space(unsigned slots) {
-  const size_t wish = (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 1)) *
-                      kSlotsPerHugePage * kSlotSize;
+  const size_t wish =
+      (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 2)) * kHugePageSize;
   const size_t need = wish < kRegionSize ? wish : kRegionSize;
   Region* region = take_record();
   if (region == nullptr) return false;
   const bool first = __atomic_load_n(&regions, __ATOMIC_RELAXED) == nullptr;
   for (size_t size = kRegionSize; size >= need; size /= 2) {
-    const NewRegion fresh = map_region(size, first);
+    const NewRegion fresh = enter_new(size, first);
     if (fresh.base == nullptr) continue;
-    const bool bare = fresh.backing == Backing::small && !os::commit(fresh.base, kSlotSize);
-    // enter_region: false when the entry is taken by a region 2 TiB away.
-    if (bare || !enter_region(fresh.base, reinterpret_cast<SlabHeader*>(fresh.base))) {
-      os::unmap(fresh.base, size);
-      break;
-    }
     os::LockGuard guard(page_lock);
     add_region(fresh, size, region);
     return true;

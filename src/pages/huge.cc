@@ -1,6 +1,5 @@
-// Blocks above 32 MiB (or aligned to as much), and those that realloc moved here: a mapping each, whose 512
-// headers stand just before the block. Only the first header is used; the others read zero, so an inner
-// address finds kind free.
+// Blocks above 32 MiB (or aligned to as much), and those that realloc moved here: a mapping each, with a slot
+// just before the block that begins with its header, and most often an inaccessible one before that.
 #include <string.h>
 
 #include "os/os.h"
@@ -15,9 +14,11 @@ namespace hummock::pages {
 namespace {
 
 // Blocks of less than this get no mapping by growing where there are kMostMappings: a process may have 65,530
-// of them, and 65,536 places at multiples of 32 MiB are told apart.
+// of them.
 constexpr size_t kSmallMapping = size_t{16} << 20;
 constexpr size_t kMostMappings = 1024;
+// So many have an inaccessible slot before their headers, which takes one more of the mappings.
+constexpr size_t kMostFronted = 4096;
 
 HugeList all;  // guarded by mappings_lock, as the bytes
 size_t total_bytes;
@@ -40,41 +41,47 @@ void link(SlabHeader* header, size_t tail = 0) {
   cut_tail(header->start + header->bytes, tail, header->advised);
 }
 
-SlabHeader* headers_of(char* start) {
-  return reinterpret_cast<SlabHeader*>(start - kHeaders);
+// Address space with room before it. Where that is short, the headers have no inaccessible slot before them.
+char* map_fronted(size_t bytes, size_t align, bool* fronted) {
+  *fronted = relaxed(total_blocks) < kMostFronted;
+  if (*fronted) {
+    if (void* start = os::map_aligned(bytes, align, kHeaders + kFront)) {
+      os::deny(static_cast<char*>(start) - kHeaders - kFront, kFront);  // refused: it is mapped in vain
+      return static_cast<char*>(start);
+    }
+    *fronted = false;
+  }
+  return static_cast<char*>(os::map_aligned(bytes, align, kHeaders));
 }
 
-// The entry names one mapping; its address space is free again only after it is out of the map.
-char* map_huge(size_t bytes, size_t align) {
+// Nobody knows the mapping yet; its header says what it is.
+SlabHeader* map_huge(size_t bytes, size_t align) {
   os::Event event;
-  char* start =
-      static_cast<char*>(os::map_aligned(bytes, align > kRegionSize ? align : kRegionSize, kHeaders));
+  bool fronted;
+  char* start = map_fronted(bytes, align > kRegionSize ? align : kRegionSize, &fronted);
   if (start == nullptr) {
     event.log("Alloc SP failed", nullptr, bytes, 0, "a large block: no room");
     return nullptr;
   }
   const bool advised = advise_block(start, bytes);
-  event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(bytes + kHeaders),
+  SlabHeader* header = header_before(start);
+  header->start = start;
+  header->bytes = bytes;
+  header->kind = Kind::huge;
+  header->advised = advised;
+  header->fronted = fronted;
+  const size_t mapped = before_start(header) + bytes;
+  event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(mapped),
             "a large block");
-  headers_of(start)->advised = advised;
-  if (enter_region(start, headers_of(start))) return start;
+  if (enter_mapping(start)) return header;
   if (advised) forget_block(bytes);
-  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+  unmap_or_purge(start - before_start(header), mapped);
   return nullptr;
 }
 
 // So many bytes will be touched afresh.
 void note_fresh(size_t bytes) {
   note_clean(static_cast<uint32_t>(bytes / kSlotSize));
-}
-
-// A header for a mapping that nobody knows yet.
-SlabHeader* new_block(char* start, size_t bytes) {
-  SlabHeader* header = headers_of(start);
-  header->start = start;
-  header->bytes = bytes;
-  header->kind = Kind::huge;
-  return header;
 }
 
 // Whole pages, one at least; 0: too many.
@@ -102,38 +109,40 @@ bool grow_into_tail(SlabHeader* header, size_t bytes) {
   return true;
 }
 
-// The block is nowhere else then, longer or shorter; null: refused, and it is as it was.
+// The block is nowhere else then, longer or shorter; null: refused, and it is as it was. What the pages leave
+// is free for any mapping, another thread's too, once they have moved: so the block leaves the region map
+// before.
 SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
   char* start = header->start;
-  char* fresh = map_huge(bytes, kRegionSize);
-  if (fresh == nullptr) return nullptr;
+  SlabHeader* moved = map_huge(bytes, kRegionSize);
+  if (moved == nullptr) return nullptr;
   os::Event event;
-  if (headers_of(fresh)->advised) forget_block(bytes);  // what moves keeps its own advice
-  if (!os::move_pages(start, header->bytes, bytes, fresh)) {
-    remove_region(fresh);
-    unmap_or_purge(fresh - kHeaders, kHeaders + bytes);
+  if (moved->advised) forget_block(bytes);  // what moves keeps its own advice
+  moved->advised = false;
+  leave_mapping(start);
+  if (!os::move_pages(start, header->bytes, bytes, moved->start)) {
+    enter_mapping(start);
+    unmap_block(moved);
     return nullptr;
   }
-  event.log("Move", fresh, bytes, -static_cast<ptrdiff_t>(header->bytes), "a large block");
+  event.log("Move", moved->start, bytes, -static_cast<ptrdiff_t>(header->bytes), "a large block");
   {
     os::LockGuard guard(mappings_lock);
     all.remove(header);
     account(-1, -static_cast<ptrdiff_t>(header->bytes));
   }
-  SlabHeader* moved = new_block(fresh, bytes);
   moved->home = header->home;
   moved->advised = header->advised;
   note_resized(header, header->bytes, bytes);
   note_fresh(bytes - header->bytes);
-  remove_region(start);
-  unmap_or_purge(header, kHeaders);
+  unmap_or_purge(start - before_start(header), before_start(header));
   link(moved);
   return moved;
 }
 
 }  // namespace
 
-os::Lock mappings_lock;
+os::Lock<os::Rank::mappings> mappings_lock;
 
 SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   const size_t bytes = whole_pages(size);
@@ -141,11 +150,11 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   size_t tail = 0;
   SlabHeader* header = align <= kRegionSize ? reuse(bytes, &tail) : nullptr;
   *zeroed = header == nullptr;
+  if (header == nullptr && align <= kRegionSize) header = take_stuck(bytes);
   if (header == nullptr) {
-    char* start = map_huge(bytes, align);
-    if (start == nullptr && drop_all_kept()) start = map_huge(bytes, align);
-    if (start == nullptr) return nullptr;
-    header = new_block(start, bytes);
+    header = map_huge(bytes, align);
+    if (header == nullptr && drop_all_kept()) header = map_huge(bytes, align);
+    if (header == nullptr) return nullptr;
     note_fresh(bytes);
   }
   header->kind = Kind::huge;
@@ -167,7 +176,7 @@ void release_huge(SlabHeader* header) {
 }
 
 SlabHeader* resize_huge(SlabHeader* header, size_t size) {
-  const size_t bytes = whole_pages(size);
+  size_t bytes = whole_pages(size);
   if (bytes == 0) return nullptr;
   if (bytes == header->bytes) return header;
   char* start = header->start;
@@ -183,7 +192,8 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
     tail = take_tail(header);
   }
   if (bytes < before) {
-    unmap_or_purge(start + bytes, before - bytes + tail);
+    // What stays mapped stays the block's.
+    if (!unmap_or_purge(start + bytes, before - bytes + tail) && !os::kMustCommit) bytes = before + tail;
   } else if (os::resize_in_place(start, before + tail, bytes)) {
     note_fresh(bytes - before - tail);
     event.log("Grow", start, bytes, static_cast<ptrdiff_t>(bytes - before - tail), "a large block");
@@ -207,9 +217,8 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   SlabHeader* moved = reuse_whole(bytes, &tail);  // memory that waits is worth a copy
   if (moved == nullptr) {
     lift = !os::kMustCommit && may_lift(span);
-    char* fresh = map_huge(lift ? before : bytes, kRegionSize);
-    if (fresh == nullptr) return nullptr;
-    moved = new_block(fresh, lift ? before : bytes);
+    moved = map_huge(lift ? before : bytes, kRegionSize);
+    if (moved == nullptr) return nullptr;
     if (!lift) note_fresh(bytes);
   }
   os::Event event;
@@ -235,17 +244,12 @@ void huge_totals(Totals* out) {
   out->mapped += total_bytes + resting_bytes;
 }
 
-void visit_huge(void (*visit)(const SlabHeader*, void*), void* context) {
-  os::LockGuard guard(mappings_lock);
-  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next)
-    visit(header, context);
-}
-
 SlabHeader* enclosing_huge(const void* p) {
   os::LockGuard guard(mappings_lock);
   const char* inside = static_cast<const char*>(p);
   for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
-    if (inside >= header->start - kHeaders && inside < header->start + header->bytes) return header;
+    if (inside >= header->start - before_start(header) && inside < header->start + header->bytes)
+      return header;
   }
   return nullptr;
 }

@@ -1,6 +1,8 @@
 // Mappings of blocks that were freed, and the memory behind those that got shorter.
 #include "pages/kept.h"
 
+#include <string.h>
+
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
@@ -19,6 +21,8 @@ HugeList kept;  // newest first
 size_t kept_blocks;
 SlabHeader* tails[kMostTails];
 unsigned tail_count;
+HugeList stuck;
+size_t stuck_blocks;  // read without: a hint
 
 int32_t slots_in(size_t bytes) {
   return static_cast<int32_t>(bytes / kSlotSize);
@@ -75,7 +79,7 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
     *tail = tail_worth(before - bytes);
     header->bytes = before - *tail;
   }
-  header->live_sum = 0;
+  header->rests_since = 0;
   const size_t more = bytes > before ? bytes - before : 0;
   event.log("Reuse", header->start, header->bytes, static_cast<ptrdiff_t>(more), "a large block");
   return header;
@@ -83,9 +87,10 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
 
 // Those not yet stamped get the time.
 void stamp(uint64_t now) {
-  for (SlabHeader* h = kept.front(); h != nullptr && h->live_sum == kNow; h = h->huge_next) h->live_sum = now;
+  for (SlabHeader* h = kept.front(); h != nullptr && h->rests_since == kNow; h = h->huge_next)
+    h->rests_since = now;
   for (unsigned i = 0; i < tail_count; ++i) {
-    if (tails[i]->live_sum == kNow) tails[i]->live_sum = now;
+    if (tails[i]->rests_since == kNow) tails[i]->rests_since = now;
   }
 }
 
@@ -93,7 +98,7 @@ void stamp(uint64_t now) {
 SlabHeader* oldest_resting() {
   SlabHeader* oldest = kept.back();
   for (unsigned i = 0; i < tail_count; ++i) {
-    if (oldest == nullptr || tails[i]->live_sum < oldest->live_sum) oldest = tails[i];
+    if (oldest == nullptr || tails[i]->rests_since < oldest->rests_since) oldest = tails[i];
   }
   return oldest;
 }
@@ -103,7 +108,7 @@ SlabHeader* oldest_resting() {
 bool set_tail(SlabHeader* header, size_t bytes) {
   if (tail_count == kMostTails) return false;
   tail_of(header) = bytes;
-  header->live_sum = kNow;
+  header->rests_since = kNow;
   tails[tail_count++] = header;
   rest(bytes);
   return true;
@@ -121,7 +126,7 @@ size_t take_tail(SlabHeader* header) {
 }
 
 SlabHeader* keep(SlabHeader* header) {
-  header->live_sum = kNow;
+  header->rests_since = kNow;
   kept.push_front(header);
   ++kept_blocks;
   rest(header->bytes);
@@ -139,14 +144,25 @@ SlabHeader* reuse_whole(size_t bytes, size_t* tail) {
   return fit(take_fitting(bytes, true), bytes, tail);
 }
 
-void unmap_or_purge(void* address, size_t size) {
-  os::Event event;
-  if (os::unmap(address, size)) {
-    event.log("Free", address, size, -static_cast<ptrdiff_t>(size));
-  } else {
-    os::purge(address, size);
-    event.log("Free failed -> purge", address, size, 0);
+SlabHeader* take_stuck(size_t bytes) {
+  if (relaxed(stuck_blocks) == 0) return nullptr;
+  os::LockGuard guard(mappings_lock);
+  for (SlabHeader* header = stuck.front(); header != nullptr; header = header->huge_next) {
+    if (header->bytes < bytes || header->bytes - bytes > bytes / 4) continue;
+    stuck.remove(header);
+    set_relaxed(stuck_blocks, stuck_blocks - 1);
+    return header;
   }
+  return nullptr;
+}
+
+bool unmap_or_purge(void* address, size_t size) {
+  os::Event event;
+  const bool gone = os::unmap(address, size);
+  if (!gone) os::purge(address, size);
+  gone ? event.log("Free", address, size, -static_cast<ptrdiff_t>(size))
+       : event.log("Free failed -> purge", address, size, 0);
+  return gone;
 }
 
 void cut_tail(char* tail, size_t bytes, bool advised) {
@@ -162,8 +178,21 @@ void unmap_block(SlabHeader* header) {
   char* start = header->start;
   const size_t bytes = header->bytes;
   if (header->advised) forget_block(bytes);
-  remove_region(start);
-  unmap_or_purge(start - kHeaders, kHeaders + bytes);
+  leave_mapping(start);
+  const size_t front = before_start(header);
+  os::Event event;
+  if (os::unmap(start - front, front + bytes)) {
+    event.log("Free", start - front, front + bytes, -static_cast<ptrdiff_t>(front + bytes));
+    return;
+  }
+  // It reads zero for the next one.
+  if (!os::purge(start, bytes)) memset(start, 0, bytes);
+  event.log("Free failed -> purge", start, bytes, 0);
+  enter_mapping(start);
+  header->advised = false;
+  os::LockGuard guard(mappings_lock);
+  stuck.push_front(header);
+  set_relaxed(stuck_blocks, stuck_blocks + 1);
 }
 
 size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now) {
@@ -178,7 +207,7 @@ size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now) {
       stamp(now);
       oldest = oldest_resting();
       if (oldest == nullptr) return dropped;
-      const bool due = oldest->live_sum <= before;
+      const bool due = oldest->rests_since <= before;
       if (!due && relaxed(dirty_slots) <= most_dirty) return dropped;
       advised = oldest->advised;
       tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
@@ -195,6 +224,11 @@ void unmap_kept() {
   while (SlabHeader* header = kept.front()) {
     kept.remove(header);
     unmap_block(header);
+  }
+  while (SlabHeader* header = stuck.front()) {
+    stuck.remove(header);
+    const size_t front = before_start(header);
+    os::unmap(header->start - front, front + header->bytes);
   }
 }
 

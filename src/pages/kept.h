@@ -1,9 +1,12 @@
 // Memory of blocks with a mapping of their own that nobody has: within the budget of dirty memory it waits
 // for the next block, or for its own to grow.
 //
-// The mapping of a block that was freed is kept. Its header has kind free, and its time instead of a
-// live_sum. It serves the next block of at most its length; what is longer than that is the block's *tail*. A
-// block with a tail has the tail's time in its live_sum.
+// The mapping of a block that was freed is kept. Its header has kind free, and the time in rests_since. It
+// serves the next block of at most its length; what is longer than that is the block's *tail*. A block with a
+// tail has the tail's time in rests_since.
+//
+// A mapping that the system does not take back, because it has no record left for the two parts that others
+// would fall into, is *stuck*: without memory, and the next block's that it fits.
 #ifndef HUMMOCK_PAGES_KEPT_H
 #define HUMMOCK_PAGES_KEPT_H
 
@@ -12,10 +15,16 @@
 namespace hummock::pages {
 
 inline constexpr size_t kHeaders = kSlotSize;
+inline constexpr size_t kFront = kSlotSize;  // inaccessible, before the headers of most
+
+// What of the mapping stands before the block.
+inline size_t before_start(const SlabHeader* header) {
+  return kHeaders + (header->fronted ? kFront : 0);
+}
 
 using HugeList = base::List<SlabHeader, &SlabHeader::huge_next, &SlabHeader::huge_prev>;
 
-extern os::Lock mappings_lock;
+extern os::Lock<os::Rank::mappings> mappings_lock;
 extern size_t resting_bytes;  // of kept mappings and tails; guarded by mappings_lock
 
 // Bytes of the mapping behind the block; 0 but for a few. Guarded by mappings_lock.
@@ -37,9 +46,12 @@ SlabHeader* keep(SlabHeader* header);
 // Null: none. The second: only one that had the length.
 SlabHeader* reuse(size_t bytes, size_t* tail);
 SlabHeader* reuse_whole(size_t bytes, size_t* tail);
+// One that was stuck, which reads zero and is perhaps longer, or null.
+SlabHeader* take_stuck(size_t bytes);
 
-// Unmapping can fail where the map count is exhausted: then at least the memory goes back.
-void unmap_or_purge(void* address, size_t size);
+// Unmapping can fail where the map count is exhausted: then at least the memory goes back. False: it did.
+bool unmap_or_purge(void* address, size_t size);
+// Out of the region map before its addresses are anybody else's; stuck if they do not become so.
 void unmap_block(SlabHeader* header);
 void cut_tail(char* tail, size_t bytes, bool advised);
 // The mapping, tail included, had `before` bytes behind its headers.

@@ -9,6 +9,9 @@ namespace hummock::pages {
 
 // Null when the system has no memory. 64-byte aligned. Thread-safe.
 void* new_record(size_t size);
+// The same, of the page heap's memory if need be: where the system has no address space left, the page heap
+// may have memory that was freed. Not for the page heap's own records.
+void* new_heap_record(size_t size);
 
 size_t metadata_bytes();
 

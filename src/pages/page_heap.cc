@@ -10,7 +10,7 @@
 
 namespace hummock::pages {
 
-os::Lock page_lock;
+os::Lock<os::Rank::page_heap> page_lock;
 Region* regions;
 PurgeQueue purge_queue;
 size_t used_slots;
@@ -261,7 +261,7 @@ void count(const HugePage* page) {
 void set_backing(HugePage* page, Backing backing) {
   unlist(page);
   discount(page);
-  page->backing = backing;
+  set_relaxed(page->backing, backing);
   count(page);
   refile(page);
 }

@@ -9,7 +9,9 @@ namespace hummock::pages {
 inline constexpr unsigned kSlotsPerHugePage = 32;
 inline constexpr unsigned kHugePages = kSlotsPerRegion / kSlotsPerHugePage;
 inline constexpr size_t kHugePageSize = kSlotsPerHugePage * kSlotSize;
-inline constexpr unsigned kMaxSpanSlots = kSlotsPerRegion - 1;  // above it a block gets its own mapping
+// A region has its headers in the first slot and, most often, nothing in the last: above it a block gets its
+// own mapping.
+inline constexpr unsigned kMaxSpanSlots = kSlotsPerRegion - 2;
 
 struct Span {
   SlabHeader* header;  // null: no memory
@@ -67,8 +69,8 @@ struct Totals {
 };
 Totals totals();
 
-// Calls visit(header, context) for each header of each region and each huge block. Takes the lock only
-// to read the list of regions; the headers are read as they are.
+// Calls visit(header, context) for each header of each region. Takes no lock: the headers are read as they
+// are. Huge blocks are not among them; totals() counts those.
 void visit_headers(void (*visit)(const SlabHeader*, void*), void* context);
 
 // All headers of all regions one after the other, while others may add regions.

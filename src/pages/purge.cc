@@ -77,22 +77,27 @@ uint32_t purge_runs(char* base, size_t unit, uint32_t mask) {
   return failed;
 }
 
-// Free slots of the mask look used: nobody takes them, nobody purges them.
-void hide(HugePage* page, uint32_t mask) {
+// Free slots of the mask look used: nobody takes them, nobody purges them. The huge page is of `after` from
+// now on.
+void hide(HugePage* page, uint32_t mask, Backing after) {
   unlist(page);
   discount(page);
-  page->busy = true;
+  set_relaxed(page->backing, after);
+  ++page->busy;
   page->used |= mask;
   count(page);
   refile(page);
 }
 
 // Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
-// meanwhile; `*given` counts them. False when the system refused.
+// meanwhile; `*given` counts them. False when the system refused. Other slots of it may become free
+// meanwhile, and another thread purge those: so who splits it says so before, and takes its bytes off. All
+// its slots have memory, as somebody used it: no touch brings more of it.
 bool purge_page(HugePage* page, size_t* given) {
   const uint32_t mask = page->purgeable();
   const bool split = page->backing == Backing::loose && page->used != 0;
-  hide(page, mask);
+  hide(page, mask, split ? Backing::small : page->backing);
+  if (split) __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
   page_lock.unlock();
   // With the advice still on it the kernel would make the huge page whole again.
   if (split) os::advise_huge(page->start(), kHugePageSize, false);
@@ -101,11 +106,8 @@ bool purge_page(HugePage* page, size_t* given) {
   const uint32_t gone = mask & ~failed;
   unlist(page);
   discount(page);
-  if (split) {
-    page->backing = Backing::small;
-    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
-  }
-  page->collapsed = page->busy = false;
+  --page->busy;
+  page->collapsed = false;
   page->used &= ~mask;
   page->dirty &= ~gone;
   page->unread &= page->dirty;
@@ -119,19 +121,19 @@ bool purge_page(HugePage* page, size_t* given) {
 
 // A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_page.
 bool give_pinned(HugePage* page) {
-  hide(page, ~uint32_t{0});
+  hide(page, ~uint32_t{0}, Backing::pinned);
   page_lock.unlock();
   const bool gone = os::replace_by_small(page->start(), kHugePageSize);
   const bool advised = gone && os::advise_huge(page->start(), kHugePageSize, true) == 0;
   page_lock.lock();
   unlist(page);
   discount(page);
-  page->busy = false;
+  --page->busy;
   page->used = 0;
   if (gone) {
     page->dirty = page->unread = 0;
     page->collapsed = false;
-    page->backing = advised ? Backing::whole : Backing::small;
+    set_relaxed(page->backing, advised ? Backing::whole : Backing::small);
     __atomic_fetch_sub(&pinned_bytes, kHugePageSize, __ATOMIC_RELAXED);
     if (advised) __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
     purged_slots += kSlotsPerHugePage;
@@ -145,13 +147,12 @@ bool give_all_pinned() {
   if (relaxed(pinned_bytes) == 0) return false;
   os::Event event;
   size_t given = 0;
-  {
-    os::LockGuard guard(page_lock);
-    for (Region* region = regions; region != nullptr; region = region->next) {
-      for (unsigned i = 0; i < region->huge_pages; ++i) {
-        HugePage* page = &region->page[i];
-        if (page->backing == Backing::pinned && page->used == 0) given += give_pinned(page);
-      }
+  Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
+  for (; region != nullptr; region = region->next) {
+    os::LockGuard guard(page_lock);  // for one at a time: malloc waits for it
+    for (unsigned i = 0; i < region->huge_pages; ++i) {
+      HugePage* page = &region->page[i];
+      if (page->backing == Backing::pinned && page->used == 0) given += give_pinned(page);
     }
   }
   if (given != 0) event.log("Purge", nullptr, given * kHugePageSize, 0, "large pages that were set aside");
@@ -248,10 +249,11 @@ bool tick(uint64_t now) {
   return due;
 }
 
+// No lock: it may be advised huge the moment after in any case, and then purging costs a huge page, no more.
 bool can_purge_inside(const SlabHeader* header) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
-  os::LockGuard guard(page_lock);
-  return region_of(header)->page[slot_of(header) / kSlotsPerHugePage].backing == Backing::small;
+  const HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
+  return relaxed(page.backing) == Backing::small;
 }
 
 size_t purge_inside(const SlabHeader* header, uint16_t pages) {

@@ -21,10 +21,10 @@ struct HugePage {
   uint8_t run;      // longest run of free slots = the free list it stands in
   uint8_t number;   // in its region
   bool queued;
-  bool busy;       // being purged: not as full as it looks
-  bool collapsed;  // its room stands on a huge page, as far as it could be brought there
-  Backing backing;
-  uint64_t since;  // when it entered the purge queue, ms; kNow until the next tick
+  uint8_t busy;     // threads that purge some of it now: it is not as full as it looks
+  bool collapsed;   // its room stands on a huge page, as far as it could be brought there
+  Backing backing;  // atomic, relaxed: read without the lock, as a hint
+  uint64_t since;   // when it entered the purge queue, ms; kNow until the next tick
   Region* region;
   HugePage* next;
   HugePage* prev;
@@ -54,6 +54,7 @@ struct Region {
   uint32_t whole_free;  // bit i: huge page i is wholly free
   unsigned longest;     // no run of more than 32 free slots is longer
   char* copy;           // for the child, from before a fork until after it
+  bool guarded;         // the last slot is inaccessible, and in use for ever
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
@@ -69,7 +70,7 @@ struct Reserve {
   size_t left;
   Backing backing;
 };
-extern os::Lock reserve_lock;
+extern os::Lock<os::Rank::reserve> reserve_lock;
 extern Reserve reserve;  // guarded by reserve_lock, as are the next two
 inline constexpr unsigned kMostGiants = 256;
 extern char* giants[kMostGiants];  // pages of 1 GiB
@@ -87,7 +88,7 @@ inline Region* region_of(const SlabHeader* header) {
   return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
 }
 
-extern os::Lock page_lock;
+extern os::Lock<os::Rank::page_heap> page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;  // oldest first, those not yet stamped last
 extern size_t used_slots;
@@ -143,7 +144,6 @@ void huge_unlock();
 void huge_reset();
 bool huge_is_locked();
 void huge_totals(Totals* out);
-void visit_huge(void (*visit)(const SlabHeader*, void*), void* context);
 SlabHeader* enclosing_huge(const void* p);
 
 }  // namespace hummock::pages

@@ -2,8 +2,13 @@
 //
 // The map has an entry for each 32 MiB of address space modulo 2 TiB. An entry is the distance from the
 // dummy headers below to the 512 headers of that region; no region: distance 0, so that a foreign
-// address (null too) finds a dummy header, whose owner matches no heap. A region whose entry is taken
-// by another one (2 TiB apart) is not used; the exact check is find_header's.
+// address (null too) finds a dummy header, whose owner matches no heap. A region stands where its entry is
+// free: what is 2 TiB apart shares one. Entries are never removed, as regions are never unmapped.
+//
+// A block with a mapping of its own needs no entry. It begins at a multiple of 32 MiB, and a bit for each
+// says where one does; its header stands just before it. In the table its address is a foreign one, or slot 0
+// of a region some 2 TiB apart, whose header has no owner: the fast path leaves it to find_header, which is
+// exact.
 #ifndef HUMMOCK_PAGES_REGION_MAP_H
 #define HUMMOCK_PAGES_REGION_MAP_H
 
@@ -15,8 +20,8 @@ namespace hummock::pages {
 inline constexpr unsigned kMapEntries = sizeof(void*) == 8 ? 65536 : 128;
 
 struct RegionMap {
-  intptr_t distance[kMapEntries];     // atomic, relaxed: a block's address reaches a thread only
-                                      // after its region's entry was written
+  intptr_t distance[kMapEntries];     // atomic, relaxed: written once, and a block's address reaches
+                                      // a thread only after that
   SlabHeader dummy[kSlotsPerRegion];  // zero for ever
 };
 extern RegionMap region_map;  // bss: untouched pages cost nothing
@@ -43,9 +48,20 @@ SlabHeader* find_header(const void* p);
 // The same, but from a slab's later slots the slab's own.
 SlabHeader* find_slab(const void* p);
 
-// Enters or removes 512 headers for the 32 MiB at `base`. enter is false when the entry is taken.
-bool enter_region(const void* base, SlabHeader* headers);
-void remove_region(const void* base);
+// Enters the 32 MiB at `base`, whose first slot holds the headers, for ever. False: the entry is taken.
+bool enter_region(void* base);
+// Are the entries of `size` bytes at `base` free?
+bool may_stand(const void* base, size_t size);
+
+// A block of its own mapping begins at `start`, or does no longer. Before its addresses can be anybody else's
+// it must have left. False: no address that the bits cover.
+bool enter_mapping(const void* start);
+void leave_mapping(const void* start);
+
+// Where the header of such a block stands.
+inline SlabHeader* header_before(char* start) {
+  return reinterpret_cast<SlabHeader*>(start - kSlotSize);
+}
 
 }  // namespace hummock::pages
 

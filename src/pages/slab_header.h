@@ -30,13 +30,6 @@ enum class Kind : uint8_t {
   huge,      // one block with a mapping of its own
 };
 
-// What a block in use adds to its slab's live_sum: its address, which is large beside the sum of all
-// offsets in a slab. Where addresses are not, each counts as if it stood above 4 GiB.
-inline uint64_t weight_of(const void* block) {
-  constexpr uint64_t kLift = sizeof(void*) == 8 ? 0 : uint64_t{1} << 32;
-  return kLift + reinterpret_cast<uintptr_t>(block);
-}
-
 // Small pages inside a slab of one slot that were given back to the system, a bit for each of 16: all blocks
 // in them are free. Blocks that begin in such a page stand in no list.
 struct GonePages {
@@ -47,42 +40,48 @@ struct GonePages {
 
 struct SlabHeader {
   // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
-  uintptr_t owner;    // the heap that frees here by the fast path; heap + kDirect; kNobody; kShared.
-                      // In each slot of the slab. Atomic, relaxed: only a heap itself stores or
-                      // removes its own address.
-  void* free;         // blocks freed and not yet taken, linked through their first word
-  uint64_t live_sum;  // sum of the weights of the blocks in use: 0 is an empty slab, and what is
-                      // no such sum shows that something else was freed
-  SlabHeader* next;   // list of the heap, or of the shard
-  SlabHeader* prev;
-  uint16_t carved;    // blocks ever cut from the slab since it was taken; ≤ capacity
-  uint16_t capacity;  // blocks it has room for
-  Kind kind;
+  uintptr_t freer;      // os::thread_address() of the thread whose frees here take the fast path; 0: none.
+                        // In each slot. Atomic, relaxed: only that thread stores or removes it.
+  heap::Bin* bin;       // where the owner's frees go; lists of free blocks end there. In each slot.
+  uint64_t free_bound;  // a block's address × its class's multiplier is less than this if, and only if, it is
+                        // the start of a carved block. 0: every free looks closely. In each slot. Atomic,
+                        // relaxed.
+  uintptr_t owner;  // the heap that has the slab; heap + kDirect; kNobody; kShared. In each slot. Atomic,
+                    // relaxed: only a heap itself stores or removes its own address.
+  union {
+    void* free;             // slab: blocks freed and not yet taken, linked (slab/free_block.h)
+    SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
+  };
+  SlabHeader* next;  // list of the heap, or of the shard
+  char* start;       // first byte of the first block
+  uint16_t carved;   // blocks ever cut from the slab since it was taken; ≤ capacity
+  uint16_t live;     // blocks in use; those in a bin's lists, and those others freed and nobody drained, too
+  Kind kind;         // atomic for large and huge blocks: who exchanges it for free owns the block
   uint8_t size_class;
   uint8_t back;     // interior: slots back to the slab's header
   bool home_frees;  // its own thread freed here after it was full: keep it when full again
-  char* start;      // first byte of the first block
-  heap::Bin* bin;   // where the owner's frees go, and whose stamp the free blocks bear; in each slot
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags. In the
                                 // header of a region's first slot its record; huge: see pages/kept.h
-  SlabHeader* inbox_next;       // written by who set the queued flag, until dequeued
-  heap::Heap* home;       // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
-  size_t bytes;           // of the span; large, huge: room of the block
-  uint32_t shared_live;   // shared: blocks in use when it was given away
-  uint32_t notify;        // remote frees that make it worth somebody's attention
-  uint16_t slots;         // slots of the span
-  bool listed;            // shared: stands in its shard's list. Guarded by the shard.
-  bool full;              // owned: stands in the heap's list of full slabs
-  bool advised;           // huge: transparent huge pages were asked for
-  SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
+  union {
+    SlabHeader* inbox_next;  // written by who set the queued flag, until dequeued
+    uint64_t rests_since;    // huge: see pages/kept.h
+  };
+  heap::Heap* home;      // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
+  size_t bytes;          // of the span; large, huge: room of the block
+  uint32_t shared_live;  // shared: blocks in use when it was given away
+  uint32_t notify;       // remote frees that make it worth somebody's attention
+  uint16_t slots;        // slots of the span
+  uint16_t capacity;     // blocks it has room for
+  bool listed;           // shared: stands in its shard's list. Guarded by the shard.
+  bool full;             // owned: stands in the heap's list of full slabs
+  bool advised;          // huge: transparent huge pages were asked for
+  bool fronted;          // huge: a slot stands before the headers that nobody may touch
+  SlabHeader* prev;      // of `next`
   union {
     SlabHeader* huge_prev;
     GonePages gone;  // slab
   };
-
-  // Blocks in use. Exact: offsets in the slab add up to less than one weight.
-  size_t used() const { return live_sum == 0 ? 0 : static_cast<size_t>(live_sum / weight_of(start)); }
 };
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
@@ -90,7 +89,8 @@ static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields sh
 // Values of `owner` that are no heap.
 inline constexpr uintptr_t kNobody = 0;
 inline constexpr uintptr_t kShared = 1;
-// Added to a heap's address: its frees go to the slab's own list, not to the heap's recent blocks.
+// Added to a heap's address: its frees go to the slab's own list, not to the heap's recent blocks. `freer`
+// is 0.
 inline constexpr uintptr_t kDirect = 2;
 
 // A load that may race with a store of the same aligned word, ordered by nothing. Plain where nobody

@@ -11,7 +11,6 @@ void visit_headers(void (*visit)(const SlabHeader*, void*), void* context) {
       visit(region->header(slot), context);
     }
   }
-  visit_huge(visit, context);
 }
 
 SlabHeader* Headers::next() {

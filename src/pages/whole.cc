@@ -7,21 +7,33 @@
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
+namespace {
 
-Totals totals() {
+void add_spans(Totals* sum) {
   os::LockGuard guard(page_lock);
+  const size_t cached = cached_slots();  // may be ahead of used_slots
+  sum->mapped += mapped_bytes;
+  sum->used = (used_slots > cached ? used_slots - cached : 0) * kSlotSize;
+  sum->dirty = (dirty_slots + kept_slots + cached) * kSlotSize;
+  sum->peak = peak_bytes;
+  sum->purged = purged_slots * kSlotSize;
+  sum->kept = kept_slots * kSlotSize;
+}
+
+}  // namespace
+
+// One lock after the other: a figure may be a little older than the next.
+Totals totals() {
   Totals sum = {};
-  sum.mapped = mapped_bytes;
-  sum.used = (used_slots - cached_slots()) * kSlotSize;
-  sum.dirty = (dirty_slots + kept_slots + cached_slots()) * kSlotSize;
-  sum.peak = peak_bytes;
-  sum.purged = purged_slots * kSlotSize;
-  for (const Region* region = regions; region != nullptr; region = region->next) sum.headers += kSlotSize;
-  sum.kept = kept_slots * kSlotSize;
+  huge_totals(&sum);
+  add_spans(&sum);
+  for (const Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
+       region = region->next) {
+    sum.headers += kSlotSize;
+  }
   sum.pinned = relaxed(pinned_bytes);
   sum.advised = relaxed(advised_bytes);
   sum.refusals = relaxed(huge_refusals);
-  huge_totals(&sum);
   return sum;
 }
 

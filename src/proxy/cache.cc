@@ -12,7 +12,7 @@ __thread hummock_proxy_cache_t* hummock_proxy_last_cache __attribute__((tls_mode
 
 namespace hummock::proxy {
 
-os::Lock registry;
+os::Lock<os::Rank::proxies> registry;
 Table no_caches;
 hummock_proxy_cache_t no_cache = {
     .serial = UINT64_MAX, .next = nullptr, .prev = nullptr, .place = nullptr, .bins = {}};

@@ -92,7 +92,7 @@ struct Proxy : hummock_proxy {
 };
 
 // Guards the slots, every proxy's list of caches, and ranges. Nothing is called under it but the system.
-extern os::Lock registry;
+extern os::Lock<os::Rank::proxies> registry;
 
 inline hummock_proxy_mark_t* mark_at(const Proxy* proxy, const void* p) {
   return &proxy->marks[static_cast<size_t>(static_cast<const char*>(p) - proxy->base) / kGranule];

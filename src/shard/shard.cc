@@ -11,7 +11,7 @@ constexpr unsigned kShards = 8;
 using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
 struct alignas(64) Shard {
-  os::Lock lock;
+  os::Lock<os::Rank::shard> lock;
   SlabList lists[slab::kClasses];  // guarded by lock
 };
 
@@ -91,7 +91,7 @@ void give_away(SlabHeader* slab, heap::Heap* home) {
   const uint32_t want = slab::worth_while(slab);
   const uint32_t have = slab::available(slab);
   set_relaxed(slab->home, home);
-  set_relaxed(slab->shared_live, static_cast<uint32_t>(slab->used()));
+  set_relaxed(slab->shared_live, static_cast<uint32_t>(slab->live));
   slab->listed = slab->full = false;
   __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
   slab::set_owner(slab, kShared);

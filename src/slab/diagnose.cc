@@ -17,8 +17,9 @@ struct Seen {
 
 }  // namespace
 
-void double_free(const void* block) {
-  base::die(base::Line() << "free(" << block << "): double free: the block is free already");
+void double_free(const SlabHeader* slab, const void* block, const char* call, End end) {
+  end(base::Line() << call << "(" << block << "): double free: the block of " << row_of(slab).block_size
+                   << " bytes is free already" << kSeeMore);
 }
 
 void corrupted(const SlabHeader* slab, const char* what) {
@@ -27,8 +28,8 @@ void corrupted(const SlabHeader* slab, const char* what) {
        << static_cast<const void*>(slab->start) << ": " << what;
   Seen seen;
   const void* from = nullptr;
-  for (void* block = slab->free; block != end_of(slab); block = link_of(block)) {
-    if (!is_block(slab, block)) {
+  for (void* block = slab->free; block != end_of(slab); block = next_free(slab, block)) {
+    if (block == kNoLink || !stands_in(slab, block) || !is_block(slab, block)) {
       line << " (" << static_cast<const void*>(block) << " is not a block";
       if (from != nullptr) line << ", found in the freed block " << from;
       line << ")";
@@ -41,7 +42,7 @@ void corrupted(const SlabHeader* slab, const char* what) {
     }
     from = block;
   }
-  base::die(line);
+  base::die(line << kSeeMore);
 }
 
 }  // namespace hummock::slab

@@ -51,8 +51,8 @@ BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
     for (size_t i = range.first; i < range.end; ++i) set.add(i);
   });
   void* block = chain.first;
-  for (uint32_t left = chain.count; left != 0; --left, block = link_of(block)) {
-    if (!stands_in(slab, block) || !is_block(slab, block) || stamp_of(block) != mark_of(block)) {
+  for (uint32_t left = chain.count; left != 0; --left, block = next_remote_free(slab, block)) {
+    if (!stands_in(slab, block) || !is_block(slab, block) || !looks_free(slab, block)) {
       corrupted(slab, "a block that another thread freed was written to or freed twice");
     }
     set.add(number_of(slab, block));
@@ -71,7 +71,7 @@ uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
 }
 
 bool can_purge(const SlabHeader* slab) {
-  const bool suitable = slab->kind == Kind::slab && slab->slots == 1 && has_stamp(slab);
+  const bool suitable = slab->kind == Kind::slab && slab->slots == 1 && !is_tiny(slab);
   return suitable && pages::can_purge_inside(slab);
 }
 
@@ -85,14 +85,14 @@ uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
 }
 
 // Blocks that begin in one of the pages leave the chain, which is turned round.
-void leave_out(Held* held, Chain chain, uint16_t pages) {
+void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) {
   held->first = held->last = nullptr;
   void* block = chain.first;
   for (uint32_t left = chain.count; left != 0; --left) {
-    void* next = link_of(block);
+    void* next = next_remote_free(slab, block);
     if ((pages >> page_of(block) & 1) == 0) {
       if (held->first == nullptr) held->last = block;
-      link_of(block) = held->first;
+      link_remote(slab, block, held->first);
       held->first = block;
     }
     block = next;
@@ -108,12 +108,6 @@ uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
     count += static_cast<uint32_t>(range.end - range.first);
   });
   return count;
-}
-
-uint64_t sum_of_gone(const SlabHeader* slab, uint16_t pages) {
-  uint64_t sum = 0;
-  for_pages(pages, [&](unsigned page) { sum += sum_of(slab, range_in_page(slab, page)); });
-  return sum;
 }
 
 bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
@@ -134,11 +128,14 @@ size_t purge(SlabHeader* slab, Held* held) {
   unsigned free = 0;
   if (can_purge(slab)) free = free_pages(slab, blocks_of(slab, chain, before)) & ~unsigned{before};
   const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
-  leave_out(held, chain, gone);  // first: the links are in the pages
+  leave_out(slab, held, chain, gone);  // first: the links are in the pages
   if (gone != 0) {
     held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
     // relaxed: push_remote, whose flag says that it counts, releases it.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
+    // The owner opens it again only when it has taken these blocks back, or, by a race, at once: then a block
+    // there that is freed twice is told when it is handed out.
+    close_frees(slab);
   }
   // What the system refuses is left out all the same, until it is handed out.
   return free == 0 ? 0 : pages::purge_inside(slab, static_cast<uint16_t>(free));

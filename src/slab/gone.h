@@ -14,12 +14,6 @@ struct Range {
   size_t first, end;  // numbers of blocks
 };
 
-inline uint64_t sum_of(const SlabHeader* slab, Range range) {
-  const uint64_t count = range.end - range.first;
-  const uint64_t numbers = count == 0 ? 0 : count * (range.first + range.end - 1) / 2;
-  return count * weight_of(slab->start) + numbers * row_of(slab).block_size;
-}
-
 // Where a block begins, from the start of the slab's first slot.
 inline size_t offset_of(const SlabHeader* slab, size_t number) {
   return reinterpret_cast<uintptr_t>(slab->start) % kSlotSize + number * row_of(slab).block_size;
@@ -39,7 +33,6 @@ inline Range range_in_page(const SlabHeader* slab, unsigned page) {
 }
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
-uint64_t sum_of_gone(const SlabHeader* slab, uint16_t pages);
 
 // ---- Making pages go -----------------------------------------------------------------------------
 // One thread of the process at a time may be between take_back and the push_remote that ends it.

@@ -20,6 +20,10 @@ struct SizeClass {
   uint16_t slots;       // of its slabs
   uint16_t capacity;    // blocks of a slab
   uint64_t reciprocal;  // ceil(2^40 / block_size)
+  // An address × multiplier, modulo 2^64, is (address / block_size) × step for multiples of block_size, and
+  // larger than that for all other addresses.
+  uint64_t multiplier;
+  uint64_t step;
 };
 
 // The class of a size 0…kMaxSmall.
@@ -46,6 +50,26 @@ constexpr unsigned slots_for(size_t block) {
   return slots;
 }
 
+// Blocks of up to 8 KiB stand at multiples of their size: larger ones would lose too much at the start of
+// their slab. So whether an address is a block takes one multiplication, as with Lemire's test of
+// divisibility: multiplier = 2^64 / block_size, rounded up to an odd number, and multiplier × block_size =
+// 2^64 + step. Let an address be q × block_size + r. Its product is q × step for r = 0, and otherwise
+// q × step + r × multiplier, where r × multiplier lies between 2^64 / block_size and 2^64 - 2^64 /
+// block_size. q × step is less than 2^64 / block_size, since address × step < 2^64: step < 2 × block_size ≤
+// 2^14, and addresses have 48 bits. So no sum wraps.
+inline constexpr size_t kMaxAtMultiples = 8 << 10;
+constexpr bool stands_at_multiples(const SizeClass& row) {
+  return row.block_size <= kMaxAtMultiples;
+}
+//
+// An odd multiplier (step is less than twice the block size then) tells addresses that differ by high bits,
+// too: bit 47 or above, set or cleared, changes the product by more than all of the products of blocks. Only
+// for powers of two an address 2^41 … 2^46 lower, where the region map finds the same header, passes; nothing
+// is mapped there but by chance.
+constexpr uint64_t multiplier_of(size_t block_size) {
+  return (UINT64_MAX / block_size + 1) | 1;
+}
+
 struct ClassTable {
   SizeClass row[kClasses];
 };
@@ -55,9 +79,12 @@ constexpr ClassTable make_table() {
   for (unsigned c = 1; c < kClasses; ++c) {
     const size_t block = size_of(c);
     const unsigned slots = slots_for(block);
-    table.row[c] = {static_cast<uint32_t>(block), static_cast<uint16_t>(slots),
+    table.row[c] = {static_cast<uint32_t>(block),
+                    static_cast<uint16_t>(slots),
                     static_cast<uint16_t>(slots * kSlotSize / block),
-                    ((uint64_t{1} << 40) + block - 1) / block};
+                    ((uint64_t{1} << 40) + block - 1) / block,
+                    multiplier_of(block),
+                    multiplier_of(block) * block};
   }
   return table;
 }
@@ -71,45 +98,11 @@ constexpr unsigned most_slots() {
 inline constexpr ClassTable kTable = make_table();
 static_assert(most_slots() <= 8);  // the tables of slabs, and block_index, count on it
 static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
+static_assert(kTable.row[1].step == 16 && kTable.row[3].step <= 96);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
 
-// Small blocks stand at multiples of their size, so that the sum of their addresses shows whether all of
-// them are starts of blocks. Larger ones would lose too much at the start of their slab.
-inline constexpr size_t kMaxAtMultiples = 1024;
-constexpr bool stands_at_multiples(unsigned size_class) {
-  return size_class <= class_of(kMaxAtMultiples);
-}
-
-// For those: a sum is a multiple of the block size when, divided by the power of two in it, it is one of what
-// is odd in it; and the product of an odd number's multiple with its inverse modulo 2^64 is the quotient.
-struct Divisor {
-  uint64_t inverse;
-  uint64_t most;   // the largest quotient
-  unsigned power;  // of two
-};
-struct DivisorTable {
-  Divisor row[class_of(kMaxAtMultiples) + 1];
-};
-constexpr DivisorTable make_divisors() {
-  DivisorTable table = {};
-  for (unsigned c = 1; stands_at_multiples(c); ++c) {
-    uint64_t odd = size_of(c);
-    unsigned power = 0;
-    for (; odd % 2 == 0; odd /= 2) ++power;
-    uint64_t inverse = odd;  // right in the last 3 bits; each step doubles them
-    for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
-    table.row[c] = {inverse, UINT64_MAX / size_of(c), power};
-  }
-  return table;
-}
-inline constexpr DivisorTable kDivisors = make_divisors();
-
-// The sum is a multiple of the class's block size.
-inline bool is_multiple(uint64_t sum, unsigned size_class) {
-  const Divisor& divisor = kDivisors.row[size_class];
-  const uint64_t product = sum * divisor.inverse;
-  // Rotated: what is not divisible by the power of two becomes large.
-  return (product >> divisor.power | product << (64 - divisor.power)) <= divisor.most;
+inline uint64_t product_of(const SizeClass& row, const void* p) {
+  return reinterpret_cast<uintptr_t>(p) * row.multiplier;
 }
 
 inline const SizeClass& row_of(const SlabHeader* slab) {

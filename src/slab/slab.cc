@@ -10,46 +10,13 @@ namespace {
 // that is enough for this many blocks.
 constexpr size_t kCarveBlocks = 80;
 
-// The sum of the weights of all carved blocks that are in use or in a list.
-uint64_t sum_of_carved(const SlabHeader* slab) {
-  const uint64_t all = sum_of(slab, {0, slab->carved});
-  return slab->gone.own == 0 ? all : all - sum_of_gone(slab, slab->gone.own);
-}
-
-// For blocks without a stamp: the list has exactly `count` blocks, which add up to `sum`. A block that was
-// freed twice makes a cycle or a short cut, an overwritten link leads elsewhere.
-void check_list(const SlabHeader* slab, size_t count, uint64_t sum) {
-  void* block = slab->free;
-  uint64_t seen = 0;
-  for (; count != 0 && stands_in(slab, block); --count, block = link_of(block)) {
-    seen += weight_of(block);
-  }
-  if (count != 0 || block != end_of(slab) || seen != sum) {
-    corrupted(slab, "a freed block was written to or freed twice");
-  }
-}
-
-// What is in use is known by its sum: a number of blocks, and offsets that are multiples of their size.
-// An inner or foreign pointer that was freed, and a block freed twice, leave another remainder.
-size_t checked_used(const SlabHeader* slab) {
-  const size_t used = slab->used();
-  const uint64_t offsets = slab->live_sum - used * weight_of(slab->start);
-  if (used > slab->carved) corrupted(slab, "a block was freed twice, or a pointer that is no block");
-  if (static_cast<uint32_t>(offsets) % row_of(slab).block_size != 0 ||
-      offsets >= used * slab->bytes + (used == 0)) {
-    corrupted(slab, "a pointer that is not a block was freed");
-  }
-  return used;
-}
-
 // Makes a list of adjacent blocks.
 void* link_up(SlabHeader* slab, Range range) {
   const size_t size = row_of(slab).block_size;
   char* block = slab->start + range.first * size;
   void* first = block;
   for (size_t left = range.end - range.first; left != 0; --left, block += size) {
-    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
-    link_of(block) = left != 1 ? block + size : end_of(slab);
+    link_free(slab, block, left != 1 ? block + size : end_of(slab));
   }
   return first;
 }
@@ -58,8 +25,9 @@ void* link_up(SlabHeader* slab, Range range) {
 void* take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
   const Range range = range_in_page(slab, page);
-  slab->gone.own = static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1));
-  slab->live_sum += sum_of(slab, range);
+  set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
+  slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
+  if (slab->gone.own == 0) open_frees(slab);
   return link_up(slab, range);
 }
 
@@ -73,22 +41,100 @@ void* carve(SlabHeader* slab) {
   const Range range = {carved, end > carved ? end : carved + 1};
   void* first = link_up(slab, range);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
-  slab->live_sum = sum_of_carved(slab);
+  slab->live = slab->carved;
+  open_frees(slab);
   return first;
 }
 
-// What the owner freed. All of them are blocks; each is looked at once more when it is handed out.
+// What the owner freed. Each block is looked at when it is handed out.
 void* take_freed(SlabHeader* slab) {
   void* first = slab->free;
-  const uint64_t all = sum_of_carved(slab);
-  const size_t used = checked_used(slab);
-  if (!has_stamp(slab)) check_list(slab, slab->carved - used, all - slab->live_sum);
   slab->free = end_of(slab);
-  slab->live_sum = all;
+  slab->live = static_cast<uint16_t>(slab->carved - count_gone(slab, slab->gone.own));
   return first;
+}
+
+size_t number_of(const SlabHeader* slab, const void* block) {
+  return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
+}
+
+// A block of the slab that is marked as free; else the lists of the slab are broken.
+void check_free(const SlabHeader* slab, void* block) {
+  if (!stands_in(slab, block) || !is_block(slab, block) || !looks_free(slab, block)) {
+    corrupted(slab, "a freed block was written to or freed twice");
+  }
+}
+
+// What the memory is next may be copied by a program that never wrote there, to the start of a live block: no
+// mark may be left. Blocks of gone pages have none, unless the system kept their memory; they are only read.
+void unmark(SlabHeader* slab) {
+  if (is_tiny(slab)) return;  // their mark counts at their address alone
+  const size_t size = row_of(slab).block_size;
+  char* block = slab->start;
+  for (size_t left = slab->carved; left != 0; --left, block += size) {
+    if (is_stamped(block)) stamp_word(block) = 0;
+  }
 }
 
 }  // namespace
+
+Secret secret;
+
+void make_secret(uint64_t random) {
+  constexpr unsigned kBits = sizeof(uintptr_t) * 8;
+  constexpr uintptr_t kLeast = uintptr_t{0xa}
+                               << (kBits - 4);  // and at most 0xe…: in the middle of what is negative
+  const uintptr_t key = kLeast + (static_cast<uintptr_t>(random) >> 2);
+  set_relaxed(secret.key, key);
+  set_relaxed(secret.stamp, 0 - key);
+}
+
+void link_tiny(const SlabHeader* slab, void* block, const void* next) {
+  const bool last = next == nullptr || next == end_of(slab);
+  set_tiny_next(block, last ? kTinyEnd : number_of(slab, next));
+}
+
+void* next_free(const SlabHeader* slab, void* block) {
+  if (is_tiny(slab)) {
+    const uint64_t number = tiny_next(block);
+    return number == kTinyEnd ? end_of(slab) : number < kTinyEnd ? slab->start + number * kTinySize : kNoLink;
+  }
+  const uintptr_t next = next_of(block);
+  return is_link(next) ? reinterpret_cast<void*>(next) : kNoLink;
+}
+
+void* next_remote_free(const SlabHeader* slab, void* block) {
+  if (is_tiny(slab)) {
+    void* next = next_free(slab, block);
+    return next == end_of(slab) ? nullptr : next;
+  }
+  const uintptr_t next = next_remote(block);
+  return is_link(next) ? reinterpret_cast<void*>(next) : kNoLink;
+}
+
+bool mark_free(const SlabHeader* slab, void* block) {
+  if (is_tiny(slab)) {
+    const uint64_t mask = tiny_mask(block);
+    return (__atomic_exchange_n(&tiny_word(block), mask ^ kTinyEnd, __ATOMIC_RELAXED) ^ mask) > kTinyEnd;
+  }
+  return __atomic_exchange_n(&stamp_word(block), stamp(), __ATOMIC_RELAXED) != stamp();
+}
+
+bool is_gone(const SlabHeader* slab, const void* block) {
+  if (slab->slots != 1) return false;
+  unsigned pages = relaxed(slab->gone.own);
+  // acquire: pairs with the release of push_remote. Else pages that went before, and whose blocks have been
+  // handed out again since, could be seen with a flag that was set for others.
+  if ((__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) pages |= relaxed(slab->gone.remote);
+  return (pages >> (reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage) & 1) != 0;
+}
+
+void open_frees(SlabHeader* slab) {
+  const SizeClass& row = row_of(slab);
+  const uint64_t carved = slab->carved * row.step;
+  const uint64_t bound = stands_at_multiples(row) ? product_of(row, slab->start) + carved : carved;
+  for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].free_bound, bound);
+}
 
 SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
@@ -96,17 +142,18 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   if (slab == nullptr) return nullptr;
   slab->bin = nullptr;
   slab->free = end_of(slab);
-  slab->live_sum = 0;
+  slab->live = 0;
   set_relaxed(slab->carved, uint16_t{0});
   slab->capacity = row.capacity;
-  if (stands_at_multiples(size_class)) {
+  if (stands_at_multiples(row)) {
     const size_t skip = row.block_size - 1 - (reinterpret_cast<uintptr_t>(slab->start) - 1) % row.block_size;
     slab->start += skip;
     slab->capacity = static_cast<uint16_t>((slab->bytes - skip) / row.block_size);
   }
+  close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
   slab->home_frees = slab->full = slab->listed = false;
-  slab->gone.own = 0;
+  set_relaxed(slab->gone.own, uint16_t{0});
   set_relaxed(slab->notify, worth_while(slab));
   slab->kind = kind;
   slab->back = 0;
@@ -119,6 +166,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 
 void destroy(SlabHeader* slab) {
   set_owner(slab, kNobody);
+  unmark(slab);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
   pages::release_span(slab);
@@ -126,18 +174,21 @@ void destroy(SlabHeader* slab) {
 
 void set_bin(SlabHeader* slab, heap::Bin* bin) {
   const void* end = end_of(slab);
-  const uintptr_t stamp = reinterpret_cast<uintptr_t>(slab->bin);
   for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
-  void** link = &slab->free;
-  for (size_t left = slab->carved; *link != end; --left) {
-    void* block = *link;
-    if (left == 0 || !stands_in(slab, block) || (has_stamp(slab) && stamp_of(block) != stamp)) {
-      corrupted(slab, "a freed block was written to or freed twice");
-    }
-    if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(bin);
-    link = &link_of(block);
+  if (slab->free == end) {
+    slab->free = bin;
+    return;
   }
-  *link = bin;
+  if (is_tiny(slab)) return;  // their lists end in a number
+  void* block = slab->free;
+  for (size_t left = slab->carved;; --left) {
+    if (left == 0) corrupted(slab, "a freed block was written to or freed twice");
+    check_free(slab, block);
+    const uintptr_t next = next_of(block);
+    if (next == reinterpret_cast<uintptr_t>(end)) break;
+    block = reinterpret_cast<void*>(next);
+  }
+  set_next(block, bin);
 }
 
 void* take_blocks(SlabHeader* slab) {
@@ -168,22 +219,24 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
 
 void drain(SlabHeader* slab, const Returned& returned) {
   uint32_t left = returned.count;
+  if (left > slab->live) corrupted(slab, "a block was freed twice, by different threads");
   if (returned.gone != 0) {
-    left -= count_gone(slab, returned.gone);
-    slab->gone.own |= returned.gone;
-    slab->live_sum -= sum_of_gone(slab, returned.gone);
+    const uint32_t gone = count_gone(slab, returned.gone);
+    left -= gone;
+    set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | returned.gone));
+    slab->live = static_cast<uint16_t>(slab->live - gone);
+    close_frees(slab);
   }
   void* block = returned.chain;
   for (; left != 0; --left) {
-    if (!stands_in(slab, block) || (has_stamp(slab) && stamp_of(block) != mark_of(block))) {
-      corrupted(slab, "a block that another thread freed was written to or freed twice");
-    }
-    void* next = link_of(block);
+    check_free(slab, block);
+    void* next = next_remote_free(slab, block);
+    if (next == kNoLink)
+      corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
     put_block(slab, block);
     block = next;
   }
   if (block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
-  checked_used(slab);
 }
 
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
@@ -191,7 +244,7 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, ui
   for (;;) {
     void* chain = chain_of(old);
     if (first != nullptr) {
-      link_of(last) = chain;
+      link_remote(slab, last, chain);
       chain = first;
     }
     const uint32_t now = count_of(old) + count;
@@ -207,13 +260,7 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, ui
 }
 
 void check_empty(const SlabHeader* slab, const Returned& returned) {
-  uint64_t sum = slab->live_sum - sum_of_gone(slab, returned.gone);
-  uint32_t left = returned.count - count_gone(slab, returned.gone);
-  void* block = returned.chain;
-  for (; left != 0 && block != nullptr; --left, block = link_of(block)) sum -= weight_of(block);
-  if (left != 0 || block != nullptr || sum != 0) {
-    corrupted(slab, "a block was freed twice, or a pointer that is no block");
-  }
+  if (slab->live != returned.count) corrupted(slab, "a block was freed twice");
 }
 
 void check_block(const SlabHeader* slab, const void* block, const char* call, End end) {
@@ -223,13 +270,13 @@ void check_block(const SlabHeader* slab, const void* block, const char* call, En
   const size_t index = block_index(row, offset);
   base::Line line;
   line << call << "(" << block << "): ";
-  if (index < relaxed(slab->carved)) {
+  if (stands_in(slab, block) && index < relaxed(slab->carved)) {
     line << "points " << (offset - index * row.block_size) << " bytes into a block of " << row.block_size
          << " bytes at " << static_cast<const void*>(slab->start + index * row.block_size);
   } else {
     line << "points into a slab of " << row.block_size << "-byte blocks where no block was ever handed out";
   }
-  end(line);
+  end(line << kSeeMore);
 }
 
 }  // namespace hummock::slab

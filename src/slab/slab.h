@@ -5,24 +5,10 @@
 
 #include "base/message.h"
 #include "pages/pages.h"
+#include "slab/free_block.h"
 #include "slab/remote.h"
-#include "slab/size_class.h"
 
 namespace hummock::slab {
-
-inline void*& link_of(void* block) {
-  return *static_cast<void**>(block);
-}
-
-// The second word of a free block is its stamp: the address of the bin that it is, or will be, handed out
-// from. Handing out clears it, so a block that stands in a list twice is found when it is to be handed out
-// again. Blocks of 8 bytes have none.
-inline bool has_stamp(const SlabHeader* slab) {
-  return slab->size_class != kTiny;
-}
-inline uintptr_t& stamp_of(void* block) {
-  return static_cast<uintptr_t*>(block)[1];
-}
 
 // Lists of a slab and of its bin end in the bin itself.
 inline void* end_of(const SlabHeader* slab) {
@@ -44,12 +30,22 @@ inline uint32_t worth_while(const SlabHeader* slab) {
   return slab->capacity < 4 ? 1 : slab->capacity / 4u;
 }
 
-// Writes the owner in every slot of the slab.
-inline void set_owner(SlabHeader* slab, uintptr_t owner) {
-  for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].owner, owner);
+// Writes the owner in every slot of the slab, and the thread whose frees take the fast path.
+inline void set_owner(SlabHeader* slab, uintptr_t owner, uintptr_t freer = 0) {
+  for (unsigned i = 0; i < slab->slots; ++i) {
+    set_relaxed(slab[i].owner, owner);
+    set_relaxed(slab[i].freer, freer);
+  }
 }
 
-// The slab's free blocks become those of another bin. O(blocks) when it has any.
+// Has each free of the slab's blocks look closely, or no more. A slab with pages that are gone stays closed:
+// a free block there has lost its stamp.
+inline void close_frees(SlabHeader* slab) {
+  for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].free_bound, uint64_t{0});
+}
+void open_frees(SlabHeader* slab);
+
+// The slab's free blocks become those of another bin. O(free blocks).
 void set_bin(SlabHeader* slab, heap::Bin* bin);
 
 // What others freed: a chain, and the blocks of pages that are gone. The count is of both.
@@ -71,39 +67,32 @@ inline Returned take_remote(SlabHeader* slab, uint64_t left = kQueued | kSharedB
 // Joins it to the slab's free blocks; the caller sees to what follows.
 void drain(SlabHeader* slab, const Returned& returned);
 
+// ---- Links, whatever the class. Null or end_of(slab): there is no next; kNoLink: there was one once.
+inline bool is_tiny(const SlabHeader* slab) {
+  return slab->size_class == kTiny;
+}
+inline void* const kNoLink = reinterpret_cast<void*>(uintptr_t{1});
+
+// `next` stands in the same slab where blocks are tiny; else anywhere.
+void link_tiny(const SlabHeader* slab, void* block, const void* next);
+inline void link_free(const SlabHeader* slab, void* block, const void* next) {
+  if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
+  set_next(block, next);
+  stamp_word(block) = stamp();
+}
+inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
+  if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
+  set_next_remote(block, next);
+}
+void* next_free(const SlabHeader* slab, void* block);
+void* next_remote_free(const SlabHeader* slab, void* block);
+
 // Puts a block on the free list, counting it as not in use.
 inline void put_block(SlabHeader* slab, void* block) {
-  link_of(block) = slab->free;
-  if (has_stamp(slab)) stamp_of(block) = reinterpret_cast<uintptr_t>(slab->bin);
+  link_free(slab, block, slab->free);
   slab->free = block;
-  slab->live_sum -= weight_of(block);
+  --slab->live;
 }
-
-struct Pushed {
-  uint64_t old;     // the remote word that was replaced
-  bool must_queue;  // the queued flag was set by this push: the caller must queue the slab
-};
-
-// The stamp of a block that another thread freed, until it is drained.
-inline uintptr_t mark_of(const void* block) {
-  return ~reinterpret_cast<uintptr_t>(block);
-}
-inline void mark(const SlabHeader* slab, void* block) {
-  if (has_stamp(slab)) stamp_of(block) = mark_of(block);
-}
-
-// Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
-// and `notify` is reached. With `gone` (kGone, kTurn) the count has the blocks of gone.remote, too, and the
-// chain may be null.
-Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
-
-// Blocks that can be had without anybody freeing more.
-inline uint32_t available(const SlabHeader* slab) {
-  return slab->capacity - static_cast<uint32_t>(slab->used());
-}
-
-// Aborts with a message unless what others freed is all that was in use.
-void check_empty(const SlabHeader* slab, const Returned& returned);
 
 inline bool stands_in(const SlabHeader* slab, const void* p) {
   return static_cast<size_t>(static_cast<const char*>(p) - slab->start) < slab->bytes;
@@ -119,13 +108,63 @@ inline bool is_block(const SlabHeader* slab, const void* p) {
   return is_block(slab, row_of(slab), p);
 }
 
+// It begins in a page that was given back, so it is free. Racy where the slab is somebody else's.
+bool is_gone(const SlabHeader* slab, const void* block);
+
+// `slot` is p's, `multiplier` its class's: p is the start of a carved block. A closed slab says no. Blocks
+// that do not stand at multiples are counted from the slab's start.
+__attribute__((always_inline)) inline bool is_start_in_slab(const SlabHeader* slot, uint64_t multiplier,
+                                                            const void* p) {
+  const SlabHeader* slab = slot - slot->back;
+  const auto offset = static_cast<uint64_t>(static_cast<const char*>(p) - slab->start);
+  return multiplier < multiplier_of(kMaxAtMultiples) && offset * multiplier < relaxed(slot->free_bound);
+}
+__attribute__((always_inline)) inline bool is_start(const SlabHeader* slot, uint64_t multiplier,
+                                                    const void* p) {
+  return reinterpret_cast<uintptr_t>(p) * multiplier < relaxed(slot->free_bound) ||
+         is_start_in_slab(slot, multiplier, p);
+}
+
+// ---- Is a block free? --------------------------------------------------------------------------
+
+// It bears the mark of one.
+inline bool looks_free(const SlabHeader* slab, void* block) {
+  return is_tiny(slab) ? tiny_next(block) <= kTinyEnd : is_stamped(block);
+}
+// Marks a block of which others may say so at the same time: false when it was marked already. Relaxed: what
+// is made of it is told by push_remote.
+bool mark_free(const SlabHeader* slab, void* block);
+
+struct Pushed {
+  uint64_t old;     // the remote word that was replaced
+  bool must_queue;  // the queued flag was set by this push: the caller must queue the slab
+};
+
+// Adds `count` linked blocks to the remote word. Sets the queued flag when the slab is owned, not queued,
+// and `notify` is reached. With `gone` (kGone, kTurn) the count has the blocks of gone.remote, too, and the
+// chain may be null.
+Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
+
+// Blocks that can be had without anybody freeing more.
+inline uint32_t available(const SlabHeader* slab) {
+  return static_cast<uint32_t>(slab->capacity - slab->live);
+}
+
+// Aborts with a message unless so many blocks are all that was in use.
+void check_empty(const SlabHeader* slab, const Returned& returned);
+
 // When `block` is not the start of a carved block of the slab: `end` with a message.
 using End = void (*)(const base::Line&);
 void check_block(const SlabHeader* slab, const void* block, const char* call, End end = base::die);
 
 // Says what is wrong with a slab's lists, in one line, and aborts.
 [[noreturn]] void corrupted(const SlabHeader* slab, const char* what);
-[[noreturn]] void double_free(const void* block);
+
+// `call` was given a block that is free already: says so, with `end`.
+void double_free(const SlabHeader* slab, const void* block, const char* call, End end = base::die);
+
+// Ends each message about misuse.
+inline constexpr const char* kSeeMore = "; HUMMOCK_CHECKED=on tells more";
 
 }  // namespace hummock::slab
 

@@ -1,18 +1,48 @@
+// A thread's cache is its own: it says that it is inside by a plain store and looks whether somebody wants to
+// empty it. Who has entered the space may empty others' caches: it claims them, makes sure that every thread
+// sees that by a barrier in all of them, and waits for those that are inside, a few instructions each. A
+// thread that finds its cache claimed, or itself inside already, since it is in a signal handler, uses the
+// pool. Where the system has no such barrier, the thread's store is an exchange.
 #include "space/cache.h"
+
+#include "os/lock.h"
+#include "os/thread.h"
 
 namespace hummock::space {
 namespace {
 
-// The cache that the thread used last. A serial never comes again, so the record of a space that is gone is
-// not taken for another's.
+// The cache that the thread used last; null: it is at its end, and uses the pool. A serial never comes again,
+// so the record of a space that is gone is not taken for another's.
 struct Near {
   uint64_t serial;
   Cache* cache;
 };
 __attribute__((tls_model("initial-exec"))) thread_local constinit Near near = {0, nullptr};
 
-void put(uint64_t& field, uint64_t value) {
+template <class Number>
+void put(Number& field, Number value) {
   __atomic_store_n(&field, value, __ATOMIC_RELAXED);
+}
+
+// ---- Inside a cache -------------------------------------------------------------------------------
+
+// False: the pool must do. In the order busy, claimed; who empties writes claimed, then reads busy.
+__attribute__((always_inline)) inline bool begin(Space* space, Cache* cache) {
+  if (__builtin_expect(__atomic_load_n(&cache->busy, __ATOMIC_RELAXED) != 0, false)) return false;
+  if (__builtin_expect(space->fences, true)) {
+    __atomic_store_n(&cache->busy, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);  // for the processor, fence_others() in claim()
+  } else {
+    __atomic_exchange_n(&cache->busy, 1, __ATOMIC_SEQ_CST);
+  }
+  // acquire: pairs with the release in unclaim(); seq_cst with the exchange in claim().
+  if (__builtin_expect(__atomic_load_n(&cache->claimed, __ATOMIC_SEQ_CST) == 0, true)) return true;
+  __atomic_store_n(&cache->busy, 0, __ATOMIC_RELEASE);
+  return false;
+}
+// release: pairs with the acquire in claim().
+void end(Cache* cache) {
+  __atomic_store_n(&cache->busy, 0, __ATOMIC_RELEASE);
 }
 
 // A resting block's second word: only the cache's thread may write there, and not to the header, which
@@ -25,150 +55,236 @@ bool is_resting(const Engine* engine, uint64_t at) {
          resting_mark(at);
 }
 
-void push(Cache* cache, unsigned bin, uint64_t at) {
-  Engine* engine = cache->space->engine;
+// `size` is the block's.
+__attribute__((always_inline)) inline void push(Engine* engine, Cache* cache, unsigned bin, uint64_t at,
+                                                uint64_t size) {
   word(engine, at) = cache->bins[bin].first;
   __atomic_store_n(&word(engine, at + kHeader), resting_mark(at), __ATOMIC_RELAXED);
   cache->bins[bin].first = at;
-  ++cache->bins[bin].count;
-  put(cache->free_bytes, cache->free_bytes + size_in(header(engine, at)));
-  put(cache->free_blocks, cache->free_blocks + 1);
+  put(cache->bins[bin].count, cache->bins[bin].count + 1);
+  put(cache->free_bytes, cache->free_bytes + size);
 }
 
-uint64_t pop(Cache* cache, unsigned bin) {
-  Engine* engine = cache->space->engine;
+// The bin has one.
+__attribute__((always_inline)) inline uint64_t pop(Engine* engine, Cache* cache, unsigned bin) {
   const uint64_t at = cache->bins[bin].first;
   cache->bins[bin].first = word(engine, at);
-  --cache->bins[bin].count;
+  put(cache->bins[bin].count, cache->bins[bin].count - 1);
   __atomic_store_n(&word(engine, at + kHeader), 0, __ATOMIC_RELAXED);
   put(cache->free_bytes, cache->free_bytes - size_in(header(engine, at)));
-  put(cache->free_blocks, cache->free_blocks - 1);
   return at;
 }
 
-// Entered: blocks of a bin go back until `keep` are left.
-void give_back(Cache* cache, unsigned bin, uint64_t keep) {
+// ---- Between a cache and the pool; inside both -----------------------------------------------------
+
+void give_one_back(Cache* cache, unsigned bin) {
   Space* space = cache->space;
-  while (cache->bins[bin].count > keep) {
-    const uint64_t at = pop(cache, bin);
-    forget_cached(space, at);
-    give(space->engine, at);
-  }
+  const uint64_t at = pop(space->engine, cache, bin);
+  forget_cached(space, at);
+  give(space->engine, at);
+}
+
+// Blocks of a bin go back until `keep` are left.
+void give_back(Cache* cache, unsigned bin, uint64_t keep) {
+  while (cache->bins[bin].count > keep) give_one_back(cache, bin);
 }
 
 void give_all_back(Cache* cache) {
   for (unsigned bin = 1; bin <= kCacheBins; ++bin) give_back(cache, bin, 0);
 }
 
+// ---- Caches come and go ----------------------------------------------------------------------------
+
+Cache* cache_at(const Space* space, uint64_t at) {
+  return at == 0 ? nullptr : static_cast<Cache*>(payload(space->engine, at));
+}
+
+void link(Space* space, Cache* cache) {
+  Control* control = space->control;
+  cache->next = control->caches;
+  if (Cache* next = cache_at(space, cache->next)) next->prev = cache->at;
+  put(control->caches, cache->at);
+  control->own += size_in(header(space->engine, cache->at));
+}
+
+// Entered; its blocks go back, and its record.
+void drop_cache(Cache* cache) {
+  Space* space = cache->space;
+  give_all_back(cache);
+  if (Cache* next = cache_at(space, cache->next)) next->prev = cache->prev;
+  put(cache->prev == 0 ? space->control->caches : cache_at(space, cache->prev)->next, cache->next);
+  space->control->own -= size_in(header(space->engine, cache->at));
+  give(space->engine, cache->at);
+}
+
 void end_of_thread(void* record) {
   Cache* cache = static_cast<Cache*>(record);
   Space* space = cache->space;
-  near = {0, nullptr};
+  // What the thread frees at its very end goes to the pool: nobody would end another cache.
+  near = {space->serial, nullptr};
   if (!enter(space)) return;
-  give_all_back(cache);
-  space->control->caches[cache->slot] = 0;
-  space->control->own -= size_in(header(space->engine, cache->at));
-  give(space->engine, cache->at);
+  drop_cache(cache);
   leave(space);
 }
 
-// Null when all slots are in use, or memory is short: the thread then uses the pool.
+// Where the program did not choose, bins of longer blocks hold fewer.
+uint32_t most_of(const Space* space, unsigned bin) {
+  if (space->cache_room == 0) return space->cache_blocks;
+  const uint64_t fit = space->cache_room / kCacheBins / block_size(size_t{bin} << space->cache_shift);
+  return fit < 2 ? 2 : fit < space->cache_blocks ? static_cast<uint32_t>(fit) : space->cache_blocks;
+}
+
+// Null when memory is short.
 Cache* make_cache(Space* space) {
   if (!enter(space)) return nullptr;
-  Control* control = space->control;
   Engine* engine = space->engine;
-  unsigned slot = 0;
-  while (slot < kMostCaches && control->caches[slot] != 0) ++slot;
-  const uint64_t at =
-      slot < kMostCaches && control->pending == 0 ? take(engine, block_size(sizeof(Cache))) : 0;
-  if (at != 0) {
-    Cache* cache = static_cast<Cache*>(payload(engine, at));
+  const uint64_t size = block_size(sizeof(Cache));
+  // Not from what a request may need.
+  const bool is_short = largest_free(engine) < 2 * (size + block_size(space->cache_largest));
+  const uint64_t at = is_short ? 0 : take(engine, size);
+  Cache* cache = cache_at(space, at);
+  if (cache != nullptr) {
     *cache = Cache{};
     cache->space = space;
     cache->at = at;
-    cache->slot = slot;
+    for (unsigned bin = 1; bin <= kCacheBins; ++bin) cache->bins[bin].most = most_of(space, bin);
     set_header(engine, at, header(engine, at) | uint64_t{kOwnRecord} << kSizeBits);
-    control->caches[slot] = at;
-    control->own += size_in(header(engine, at));
+    link(space, cache);
   }
   leave(space);
-  if (at == 0) return nullptr;
-  Cache* cache = static_cast<Cache*>(payload(engine, at));
-  if (pthread_setspecific(space->cache_key, cache) == 0) return cache;
-  end_of_thread(cache);
-  return nullptr;
-}
-
-__attribute__((noinline)) Cache* find_cache(Space* space) {
-  void* mine = pthread_getspecific(space->cache_key);
-  Cache* cache = mine != nullptr ? static_cast<Cache*>(mine) : make_cache(space);
-  if (cache != nullptr) near = {space->serial, cache};
   return cache;
 }
 
-Cache* cache_of(Space* space) {
-  return __builtin_expect(near.serial == space->serial, true) ? near.cache : find_cache(space);
+__attribute__((noinline)) Cache* find_cache(Space* space) {
+  if (near.serial == space->serial) return near.cache;
+  Cache* cache = static_cast<Cache*>(pthread_getspecific(space->cache_key));
+  if (cache == nullptr) {
+    // The space takes its memory with the first call that the pool serves.
+    if (figure(space->control->pending) != 0) return nullptr;
+    cache = make_cache(space);
+    if (cache == nullptr) return nullptr;  // the next call tries again
+    // First: setting the value may allocate.
+    near = {space->serial, cache};
+    if (pthread_setspecific(space->cache_key, cache) == 0) return cache;
+    end_of_thread(cache);
+    return nullptr;
+  }
+  near = {space->serial, cache};
+  return cache;
 }
 
-// Takes half of what a bin may hold from the pool.
-bool refill(Cache* cache, unsigned bin) {
-  Space* space = cache->space;
+// ---- What is rare ----------------------------------------------------------------------------------
+
+// Takes half of what a bin may hold from the pool; the last of it is the caller's. 0: there is none.
+uint64_t refill(Space* space, Cache* cache, unsigned bin) {
   Engine* engine = space->engine;
   const uint64_t size = block_size(size_t{bin} << space->cache_shift);
-  const unsigned most = (space->cache_blocks + 1) / 2;
-  if (!enter(space)) return false;
+  const unsigned most = (cache->bins[bin].most + 1) / 2;
+  if (!enter(space)) return 0;
+  if (!begin(space, cache)) return leave(space), 0;
+  uint64_t last = 0;
   for (unsigned i = 0; i < most; ++i) {
     const uint64_t at = take(engine, size);
     if (at == 0) break;
-    set_header(engine, at, header(engine, at) | kFromCache);
-    space->control->cached += size_in(header(engine, at));
-    push(cache, bin, at);
+    const uint64_t value = header(engine, at) | kFromCache;
+    set_header(engine, at, value);
+    put(space->control->cached, space->control->cached + size_in(value));
+    if (last != 0) push(engine, cache, bin, last, size_in(header(engine, last)));
+    last = at;
   }
+  // The caller's memory may hold the mark of a space that was there before.
+  if (last != 0) __atomic_store_n(&word(engine, last + kHeader), 0, __ATOMIC_RELAXED);
+  end(cache);
   leave(space);
-  return cache->bins[bin].count != 0;
+  return last;
+}
+
+__attribute__((noinline)) void* allocate_refilled(Space* space, Cache* cache, size_t request, unsigned bin) {
+  const uint64_t at = refill(space, cache, bin);
+  return at != 0 ? payload(space->engine, at) : allocate_from_pool(space, request, kGranule);
+}
+
+__attribute__((noinline)) void* allocate_past_cache(Space* space, size_t request) {
+  return allocate_from_pool(space, request, kGranule);
+}
+
+// The thread's first call in this space, or since it used another.
+__attribute__((noinline)) void* allocate_first(Space* space, size_t request) {
+  find_cache(space);
+  return near.serial == space->serial ? malloc_cached(space, request) : allocate_past_cache(space, request);
+}
+__attribute__((noinline)) void release_first(Space* space, uint64_t at) {
+  find_cache(space);
+  near.serial == space->serial ? free_cached(space, payload(space->engine, at)) : release_to_pool(space, at);
+}
+
+// The bin is full: half of it goes back.
+__attribute__((noinline)) void release_to_full(Space* space, Cache* cache, unsigned bin, uint64_t at) {
+  if (!enter(space)) return;
+  if (begin(space, cache)) {
+    give_back(cache, bin, cache->bins[bin].most / 2);
+    push(space->engine, cache, bin, at, size_in(header(space->engine, at)));
+    end(cache);
+    leave(space);
+  } else {
+    leave(space);
+    release_to_pool(space, at);
+  }
 }
 
 }  // namespace
 
 int make_cache_key(Space* space) {
-  static uint64_t serials;  // atomic; relaxed: only that they differ counts
-  space->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
+  space->fences = os::prepare_to_fence_others();
   return pthread_key_create(&space->cache_key, end_of_thread);
 }
 
-void* allocate_cached(Space* space, size_t request) {
-  const size_t step = size_t{1} << space->cache_shift;
-  const unsigned bin = request == 0 ? 1 : static_cast<unsigned>((request + step - 1) >> space->cache_shift);
-  Cache* cache = cache_of(space);
-  if (cache == nullptr || (cache->bins[bin].count == 0 && !refill(cache, bin))) {
-    return allocate_from_pool(space, request, kGranule);
+// Both leave by a tail call for what is rare, so that the rest saves no registers.
+void* malloc_cached(Space* space, size_t request) {
+  if (__builtin_expect(request > space->cache_largest, false)) return space->pool_malloc(space, request);
+  if (__builtin_expect(near.serial != space->serial, false)) return allocate_first(space, request);
+  Cache* cache = near.cache;
+  if (__builtin_expect(cache == nullptr || !begin(space, cache), false)) {
+    return allocate_past_cache(space, request);
   }
-  return payload(space->engine, pop(cache, bin));
+  // A block of a multiple of 16 bytes and 16 more has room for 8 more than the multiple.
+  const size_t steps = (request + (size_t{1} << space->cache_shift) - 1 - kHeader) >> space->cache_shift;
+  const unsigned bin = static_cast<unsigned>(steps) + (steps == 0);
+  if (__builtin_expect(cache->bins[bin].first == 0, false)) {
+    end(cache);
+    return allocate_refilled(space, cache, request, bin);
+  }
+  const uint64_t at = pop(space->engine, cache, bin);
+  end(cache);
+  return payload(space->engine, at);
 }
 
-bool release_cached(Space* space, uint64_t at) {
+void free_cached(Space* space, void* p) {
+  if (__builtin_expect(p == nullptr, false)) return;
+  uint64_t value;
+  const uint64_t at = find_block<false>(space, "free", p, &value);
+  if (__builtin_expect((value & kFromCache) == 0, false)) return space->pool_free(space, p);
   Engine* engine = space->engine;
-  const uint64_t value = header(engine, at);
-  if ((value & kFromCache) == 0) return false;
-  if (is_resting(engine, at)) bad_block(space, "free", payload(engine, at));
-  Cache* cache = cache_of(space);
-  if (cache == nullptr) return false;
+  if (__builtin_expect(is_resting(engine, at), false)) bad_block(space, "free", p);
+  if (__builtin_expect(near.serial != space->serial, false)) return release_first(space, at);
+  Cache* cache = near.cache;
+  if (__builtin_expect(cache == nullptr || !begin(space, cache), false)) return release_to_pool(space, at);
   // A block may be a granule longer than its bin's size asked for.
-  const uint64_t steps = (size_in(value) - kHeader) >> space->cache_shift;
+  const uint64_t size = size_in(value);
+  const uint64_t steps = (size - kHeader) >> space->cache_shift;
   const unsigned bin = steps < kCacheBins ? static_cast<unsigned>(steps) : kCacheBins;
-  if (cache->bins[bin].count == space->cache_blocks) {
-    if (!enter(space)) return false;
-    give_back(cache, bin, space->cache_blocks / 2);
-    leave(space);
+  if (__builtin_expect(cache->bins[bin].count >= cache->bins[bin].most, false)) {
+    end(cache);
+    return release_to_full(space, cache, bin, at);
   }
-  push(cache, bin, at);
-  return true;
+  push(engine, cache, bin, at, size);
+  end(cache);
 }
 
 void forget_cached(Space* space, uint64_t at) {
   const uint64_t value = header(space->engine, at);
   if ((value & kFromCache) == 0) return;
-  space->control->cached -= size_in(value);
+  put(space->control->cached, space->control->cached - size_in(value));
   set_header(space->engine, at, value & ~kFromCache);
 }
 
@@ -181,8 +297,114 @@ void flush(Space* space) {
   if (space->cache_blocks == 0 || space->rest != nullptr) return;
   Cache* cache = static_cast<Cache*>(pthread_getspecific(space->cache_key));
   if (cache == nullptr || !enter(space)) return;
-  give_all_back(cache);
+  if (begin(space, cache)) {
+    give_all_back(cache);
+    end(cache);
+  }
   leave(space);
+}
+
+// ---- All caches of a space; entered -----------------------------------------------------------------
+
+namespace {
+
+bool has_caches(const Space* space) {
+  return space->cache_blocks != 0 && space->rest == nullptr;
+}
+
+Cache* own_cache(const Space* space) {
+  return static_cast<Cache*>(pthread_getspecific(space->cache_key));
+}
+
+// Who runs is out of it in a few instructions; who does not must be let run.
+void wait_for(const Cache* cache) {
+  constexpr int kSpins = 200;
+  // acquire: pairs with the release in end().
+  for (int i = 0; __atomic_load_n(&cache->busy, __ATOMIC_ACQUIRE) != 0; ++i) {
+    i < kSpins ? os::pause_cpu() : os::sleep_ms(1);
+  }
+}
+
+// No other thread is inside the caches for which `wanted` from now on, nor will be.
+template <class Wanted>
+bool claim(Space* space, Wanted wanted) {
+  const Cache* own = own_cache(space);
+  bool any = false;
+  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
+       cache = cache_at(space, cache->next)) {
+    if (cache == own || !wanted(cache)) continue;
+    __atomic_exchange_n(&cache->claimed, 1, __ATOMIC_SEQ_CST);
+    any = true;
+  }
+  if (!any) return false;
+  if (space->fences) os::fence_others();
+  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
+       cache = cache_at(space, cache->next)) {
+    if (cache->claimed != 0) wait_for(cache);
+  }
+  return true;
+}
+
+void unclaim(Cache* cache) {
+  __atomic_store_n(&cache->claimed, 0, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+bool empty_caches(Space* space) {
+  if (!has_caches(space)) return false;
+  bool any = false;
+  Cache* own = own_cache(space);
+  if (own != nullptr && own->free_bytes != 0 && begin(space, own)) {
+    give_all_back(own);
+    end(own);
+    any = true;
+  }
+  if (!claim(space, [](const Cache* cache) { return figure(cache->free_bytes) != 0; })) return any;
+  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
+       cache = cache_at(space, cache->next)) {
+    if (cache->claimed == 0) continue;
+    give_all_back(cache);
+    unclaim(cache);
+  }
+  return true;
+}
+
+void stop_caches(Space* space) {
+  if (has_caches(space)) claim(space, [](const Cache*) { return true; });
+}
+
+void restart_caches(Space* space) {
+  if (!has_caches(space)) return;
+  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
+       cache = cache_at(space, cache->next)) {
+    unclaim(cache);
+  }
+}
+
+// Their threads are not in this process. Who forked keeps its own, in which a signal handler may be.
+void drop_caches_of_others(Space* space) {
+  if (!has_caches(space)) return;
+  const Cache* own = own_cache(space);
+  Cache* next;
+  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr; cache = next) {
+    next = cache_at(space, cache->next);
+    if (cache != own) drop_cache(cache);
+  }
+}
+
+Resting resting_in_caches(const Space* space) {
+  Resting sum = {};
+  if (!has_caches(space)) return sum;
+  for (const Cache* cache = cache_at(space, figure(space->control->caches)); cache != nullptr;
+       cache = cache_at(space, figure(cache->next))) {
+    sum.bytes += figure(cache->free_bytes);
+    for (unsigned bin = 1; bin <= kCacheBins; ++bin) {
+      sum.blocks += __atomic_load_n(&cache->bins[bin].count, __ATOMIC_RELAXED);
+    }
+    ++sum.records;
+  }
+  return sum;
 }
 
 }  // namespace hummock::space

@@ -1,6 +1,5 @@
 // Making a space and changing its extent: the only calls of a space that ask the system for anything.
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "os/arena.h"
@@ -122,7 +121,7 @@ bool map_shared(Space* space, const hummock_space_options_t& o, uint64_t maximum
   space->control = static_cast<Control*>(os::shared_map(space->descriptor, maximum));
   if (space->control != nullptr) return true;
   const int why = errno;
-  close(space->descriptor);
+  os::shared_close(space->descriptor);
   if (o.name != nullptr) os::shared_unlink(o.name);
   return fail(why);
 }
@@ -150,7 +149,7 @@ void unmap(Space* space) {
   if (space->callers_memory) return;
   if (space->descriptor >= 0) {
     os::arena_calls.unmap(space->control, space->mapped);
-    close(space->descriptor);
+    os::shared_close(space->descriptor);
     if (space->creator && space->shared_name[0] != '\0') os::shared_unlink(space->shared_name);
   } else {
     os::arena_release(space->control, space->mapped);
@@ -173,7 +172,16 @@ void copy_text(char* to, size_t room, const char* from) {
   to[length] = '\0';
 }
 
+// Of one thread, where the program did not choose: little beside the space.
+uint64_t cache_room(uint64_t initial) {
+  constexpr uint64_t kMost = 512 << 10;
+  const uint64_t part = initial / 256;
+  return part == 0 ? 1 : part > kMost ? kMost : part;
+}
+
 void fill_handle(Space* space, const hummock_space_options_t& o) {
+  static uint64_t serials;  // atomic; relaxed: only that they differ counts
+  space->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
   space->threads = static_cast<Threads>(o.threads);
   space->zero = o.zero != 0;
   space->populate = o.populate;
@@ -186,6 +194,7 @@ void fill_handle(Space* space, const hummock_space_options_t& o) {
   const size_t usual = o.threads == HUMMOCK_SPACE_OWNER ? kDefaultResting : kDefaultLargest;
   space->cache_shift = base::log2_floor(step);
   space->cache_largest = o.cache_largest == 0 ? usual : o.cache_largest;
+  space->cache_room = space->lends ? cache_room(o.initial) : 0;
   space->creator = true;
   space->owner = this_thread();
   if (o.shared != 0 && o.name != nullptr) copy_text(space->shared_name, sizeof space->shared_name, o.name);
@@ -235,8 +244,10 @@ bool make(Space* space, const hummock_space_options_t& o) {
   const uint64_t initial = o.memory != nullptr ? align_down(o.initial, kGranule) : align_up(o.initial, unit);
   const uint64_t maximum = o.maximum <= initial ? initial : align_up(o.maximum, unit);
   if (!map(space, o, maximum)) return false;
-  const uint64_t head = align_up(sizeof(Control) + engine_size(maximum) + rest_bytes(space), unit);
-  if (initial < head || initial - head + unit < kLeastBlock + kGranule) return unmap(space), fail(EINVAL);
+  // With room for a block: there is no shorter range.
+  const uint64_t head =
+      align_up(sizeof(Control) + engine_size(maximum) + rest_bytes(space) + kLeastBlock, unit);
+  if (initial < head) return unmap(space), fail(EINVAL);
   const uint64_t bytes = o.reserve == HUMMOCK_SPACE_AT_FIRST ? head : initial;
   uint32_t has = wished(space);
   int error = secure(space, 0, bytes, &has) ? 0 : errno;

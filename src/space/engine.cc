@@ -92,6 +92,20 @@ uint64_t take(Engine* engine, uint64_t size) {
   return list == kNoList ? 0 : take_from(engine, list, size);
 }
 
+uint64_t take_within_class(Engine* engine, uint64_t size) {
+  constexpr unsigned kLooks = 4;
+  if (engine->policy != Policy::dense || size >= engine->end) return 0;
+  uint64_t at = head(engine, list_of(size));
+  for (unsigned i = 0; at != 0 && i < kLooks; ++i, at = word(engine, at + kNext)) {
+    const uint64_t room = size_in(header(engine, at));
+    if (room < size) continue;
+    unlink(engine, at);
+    count_taken(engine, make_block(engine, at, room, size, header(engine, at) & kPrevFree));
+    return at;
+  }
+  return 0;
+}
+
 void give(Engine* engine, uint64_t at) {
   engine->policy == Policy::proven ? give_slot(engine, at) : give_dense(engine, at, header(engine, at));
 }

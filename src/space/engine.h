@@ -76,7 +76,9 @@ uint64_t cut(Engine* engine, uint64_t bytes);
 // A block of `size` = block_size(request) bytes; 0 when no range found fits. malloc and free
 // of spaces use the inlined parts of dense.h and slots.h instead.
 uint64_t take(Engine* engine, uint64_t size);
-// The same with its payload aligned to `align` > 16, a power of two.
+// dense: the first few ranges of the size's own class are looked at, of which take() sees one.
+uint64_t take_within_class(Engine* engine, uint64_t size);
+// As take(), with its payload aligned to `align` > 16, a power of two.
 uint64_t take_aligned(Engine* engine, uint64_t size, size_t align);
 // A block whose header was checked.
 void give(Engine* engine, uint64_t at);

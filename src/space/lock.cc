@@ -1,17 +1,46 @@
 // The ways into a space that do not stand in space.h.
+#include <limits.h>
+
+#include "os/lock.h"
 #include "space/space.h"
 
 namespace hummock::space {
 
+namespace {
+
+constexpr int kTries = 40;   // of the mutex: as long as a few calls inside take
+constexpr int kSpins = 200;  // longer than a dozen calls inside take: then who has the turn does not run
+
+// The futex is the half of the word that tells whose turn it is.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+const uint32_t* turn_word(const Control* control) {
+  return reinterpret_cast<const uint32_t*>(&control->turn) + 1;
+}
+// Those whose tickets differ by a multiple of 32 are woken together.
+uint32_t bit_of(uint32_t ticket) {
+  return uint32_t{1} << ticket % 32;
+}
+
+}  // namespace
+
+// Each acquire pairs with the release in leave_as(), so that we see what the last holder wrote. Who sleeps
+// has counted itself in the word that whoever leaves changes, and read there that the turn is another's: so
+// the change to its turn finds it counted, and wakes it, or comes before it sleeps, which the kernel sees.
 void wait_turn(Control* control, uint32_t ticket) {
-  // acquire: pairs with the release in leave(), so that we see what the last holder wrote.
-  while (__atomic_load_n(&control->serving, __ATOMIC_ACQUIRE) != ticket) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+  for (int i = 0; i < kSpins; ++i) {
+    if (served_in(__atomic_load_n(&control->turn, __ATOMIC_ACQUIRE)) == ticket) return;
+    os::pause_cpu();
   }
+  uint64_t turn = __atomic_add_fetch(&control->turn, 1, __ATOMIC_ACQUIRE);
+  while (served_in(turn) != ticket) {
+    os::sleep_while(turn_word(control), served_in(turn), bit_of(ticket));
+    turn = __atomic_load_n(&control->turn, __ATOMIC_ACQUIRE);
+  }
+  __atomic_fetch_sub(&control->turn, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) void wake_turn(Control* control, uint32_t ticket) {
+  os::wake_sleepers(turn_word(control), INT_MAX, bit_of(ticket));
 }
 
 bool refuse_other_thread() {
@@ -52,11 +81,26 @@ bool recover(Space* space) {
 }  // namespace
 
 bool enter_mutex(Space* space) {
-  const int error = pthread_mutex_lock(&space->control->mutex);
+  if (space->lends) {
+    space->control->lending.lock();
+    return true;
+  }
+  pthread_mutex_t* mutex = &space->control->mutex;
+  // Who sleeps has it passed on, which takes long: where the holder runs, it will be free in a moment.
+  for (int i = 0; space->descriptor < 0 && i < kTries; ++i) {
+    if (pthread_mutex_trylock(mutex) == 0) return true;
+    os::pause_cpu();
+  }
+  const int error = pthread_mutex_lock(mutex);
   if (__builtin_expect(error == 0, true)) return true;
   if (error == EOWNERDEAD) return recover(space);
   errno = error;
   return false;
+}
+
+void leave_mutex(Space* space) {
+  if (space->lends) return space->control->lending.unlock();
+  pthread_mutex_unlock(&space->control->mutex);
 }
 
 }  // namespace hummock::space

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kInternalStep = 64 << 10;
 constexpr size_t kInternalMost = 64 << 20;
 
-os::Lock registry_lock;
+os::Lock<os::Rank::spaces> registry_lock;
 Space internal_handle;  // guarded by registry_lock until made
 bool internal_made;     // guarded by registry_lock
 Space external_handle;
@@ -44,26 +44,44 @@ void for_each_locked(Visit visit) {
 }
 
 void before_fork() {
+  os::take_streams();
   registry_lock.lock_for_fork();
-  for_each_locked([](Space* space) { enter(space); });
+  for_each_locked([](Space* space) {
+    if (space->lends) {
+      space->control->lending.lock_for_fork();
+    } else {
+      enter(space);
+    }
+    stop_caches(space);
+  });
   if (internal_made) enter(&internal_handle);
 }
 
 void after_fork_in_parent() {
   if (internal_made) leave(&internal_handle);
-  for_each_locked(leave);
+  for_each_locked([](Space* space) {
+    restart_caches(space);
+    if (space->lends) return space->control->lending.unlock_after_fork();
+    leave(space);
+  });
   registry_lock.unlock_after_fork();
+  os::release_streams();
 }
 
 void begin_anew(Space* space) {
-  if (space->threads == Threads::inherit) {
+  drop_caches_of_others(space);
+  if (space->lends) {
+    space->control->lending.unlock_in_child();
+  } else if (space->threads == Threads::inherit) {
     make_mutex(space->control);  // the child's thread has another number, which the mutex does not know
   } else {
-    space->control->next_ticket = ++space->control->serving;  // who waited is not in the child
+    Control* control = space->control;  // who waited is not in the child
+    control->turn = uint64_t{control->next_ticket} << 32;
   }
 }
 
 void after_fork_in_child() {
+  os::forget_futex_number();
   for (Space* space = first; space != nullptr;) {
     Space* next = space->next;
     if (space->out_of_forks) drop_entry(space);
@@ -72,6 +90,7 @@ void after_fork_in_child() {
   for_each_locked(begin_anew);
   if (internal_made) begin_anew(&internal_handle);
   registry_lock.unlock_in_child();
+  os::reset_streams();
 }
 
 // The internal space needs a handle itself, so it is made apart.
@@ -100,6 +119,7 @@ bool make_external(const hummock_space_options_t& options) {
     os::LockGuard guard(registry_lock);
     if (!internal_made && !make_internal()) return false;
   }
+  external_handle.lends = true;
   if (!make(&external_handle, options)) return false;
   add_handle(&external_handle);
   __atomic_store_n(&external_made, true, __ATOMIC_RELEASE);

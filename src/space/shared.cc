@@ -50,7 +50,7 @@ Space* open(const char* name) {
   if (descriptor < 0) return nullptr;
   Space* space = attach(descriptor);
   const int why = errno;
-  close(descriptor);
+  os::shared_close(descriptor);
   errno = why;
   return space;
 }

@@ -20,33 +20,45 @@ uint64_t take_any(Space* space, uint64_t size, size_t align) {
   return align <= kGranule ? take(engine, size) : take_aligned(engine, size, align);
 }
 
+// Before a refusal, and while one threatens: what was just freed may stand behind others of its class, which
+// came there from caches or from other threads.
+uint64_t take_closely(Space* space, uint64_t size, size_t align) {
+  if (const uint64_t at = take_any(space, size, align)) return at;
+  return align <= kGranule ? take_within_class(space->engine, size) : 0;
+}
+
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
+  const uint64_t near = align <= kGranule ? take_within_class(space->engine, size) : 0;
+  if (near != 0) return near;
   if (space->engine->open != 0) {
     close_open(space->engine);
-    if (const uint64_t at = take_any(space, size, align)) return at;
+    if (const uint64_t at = take_closely(space, size, align)) return at;
   }
   if (space->threads == Threads::owner && has_remote(control)) {
     drain(space, kDrainWhenShort);
-    if (const uint64_t at = take_any(space, size, align)) return at;
+    if (const uint64_t at = take_closely(space, size, align)) return at;
   }
   if (space->rest != nullptr && space->rest->bytes != 0) {
     wake(space);
-    if (const uint64_t at = take_any(space, size, align)) return at;
+    if (const uint64_t at = take_closely(space, size, align)) return at;
   }
   if (size >= kMostSpace || align >= kMostSpace) return 0;
+  if (empty_caches(space)) {
+    if (const uint64_t at = take_closely(space, size, align)) return at;
+  }
   if (control->pending != 0) {
     if (!grow(space, control->pending - control->bytes)) return 0;
     control->pending = 0;
-    if (const uint64_t at = take_any(space, size, align)) return at;
+    if (const uint64_t at = take_closely(space, size, align)) return at;
   }
   if (control->expand == 0) return 0;
   // A slot may be nearly twice as large as its block.
   const uint64_t least = (size + align + kLeastBlock) * (space->engine->policy == Policy::proven ? 2 : 1);
   const uint64_t bytes = least > control->expand ? least : control->expand;
   const uint64_t left = control->maximum - control->bytes;
-  return grow(space, bytes < left ? bytes : left) ? take_any(space, size, align) : 0;
+  return grow(space, bytes < left ? bytes : left) ? take_closely(space, size, align) : 0;
 }
 
 }  // namespace
@@ -87,17 +99,17 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
 namespace {
 
 // What others freed stands in a chain until the owner takes it: its payload says so, since only the
-// owner may change its header.
-uint64_t remote_mark(uint64_t at) {
-  return ~(at * 0xD1342543DE82EF95u);
+// owner may change its header. Memory may hold what an earlier space left: the mark is of this one.
+uint64_t remote_mark(const Space* space, uint64_t at) {
+  return ~((at + (space->serial << kSizeBits)) * 0xD1342543DE82EF95u);
 }
 constexpr uint64_t kNotYet = 1;  // the link is being written
 
 void release_remote(Space* space, void* p) {
   Engine* engine = space->engine;
   const uint64_t at = live_block(space, "free", p);
-  if (word(engine, at + kHeader) == remote_mark(at)) bad_block(space, "free", p);
-  word(engine, at + kHeader) = remote_mark(at);
+  if (word(engine, at + kHeader) == remote_mark(space, at)) bad_block(space, "free", p);
+  word(engine, at + kHeader) = remote_mark(space, at);
   uint64_t* link = &word(engine, at);
   __atomic_store_n(link, kNotYet, __ATOMIC_RELAXED);
   // Release: the owner's acquire in drain() sees the block's last use and kNotYet. Acquire is not needed:
@@ -195,19 +207,6 @@ void free_in(Space* space, void* p) {
   free_inside<kThreads, kPolicy>(space, p);
 }
 
-void free_cached(Space* space, void* p) {
-  if (p == nullptr) return;
-  uint64_t value;
-  const uint64_t at = find_block<false>(space, "free", p, &value);
-  if ((value & kFromCache) == 0) return space->pool_free(space, p);
-  if (!release_cached(space, at)) release_to_pool(space, at);
-}
-
-void* malloc_cached(Space* space, size_t request) {
-  return request <= space->cache_largest ? allocate_cached(space, request)
-                                         : space->pool_malloc(space, request);
-}
-
 template <Threads kThreads>
 void set_calls_of(Space* space) {
   const bool dense = space->engine->policy == Policy::dense;
@@ -254,6 +253,7 @@ void* allocate_from_pool(Space* space, size_t request, size_t align) {
 
 void release_to_pool(Space* space, uint64_t at) {
   if (!enter(space)) return;
+  live_block(space, "free", payload(space->engine, at));  // another thread may have freed it meanwhile
   if (space->cache_blocks != 0) forget_cached(space, at);
   give(space->engine, at);
   leave(space);
@@ -274,6 +274,12 @@ void* reallocate(Space* space, void* p, size_t request) {
   const uint64_t before = offset_of(engine, p) - at;
   const size_t room = size_in(header(engine, at)) - kHeader - before;
   const size_t align = alignment_of(alignment_code(header(engine, at)));
+  // A cache's block stays in its class while it is not much too long.
+  if ((header(engine, at) & kFromCache) != 0 && space->rest == nullptr && request <= room &&
+      request >= room / 2) {
+    if (space->zero) zero_room(space, p, request);
+    return p;
+  }
   if (request < kMostSpace) {
     if (!enter(space)) return nullptr;
     const bool is_cached = space->cache_blocks != 0;
@@ -293,11 +299,6 @@ void* reallocate(Space* space, void* p, size_t request) {
   memcpy(fresh, p, room < request ? room : request);
   release(space, p);
   return fresh;
-}
-
-bool contains(const Space* space, const void* p) {
-  const uint64_t at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(space->engine);
-  return at - space->engine->first < figure(space->engine->end) - space->engine->first;
 }
 
 int own(Space* space) {

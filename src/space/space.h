@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "hummock/hummock.h"
+#include "space/lending.h"
 #include "space/rest.h"
 
 namespace hummock::space {
@@ -17,8 +18,7 @@ enum class Threads : uint32_t {
 };
 
 inline constexpr uint64_t kMagic = 0x4543415053'4d5548;  // "HUMSPACE"
-inline constexpr uint32_t kVersion = 1;
-inline constexpr unsigned kMostCaches = 64;
+inline constexpr uint32_t kVersion = 2;
 inline constexpr size_t kNameRoom = 32;
 inline constexpr uint64_t kMostSpace = kMostBytes;
 
@@ -45,13 +45,14 @@ struct Control {
   uint64_t cached;      // bytes of blocks that caches have taken from the pool; guarded
   uint64_t own;         // bytes of the space's own records among the blocks; guarded
   char name[kNameRoom];
-  uint64_t caches[kMostCaches];  // offsets of caches, or 0; guarded
+  uint64_t caches;  // offset of the first thread's cache, or 0; guarded
 
-  alignas(64) uint32_t next_ticket;  // spin: FIFO. Atomic
-  uint32_t serving;                  // pairs: release by who leaves, acquire by who enters
-  uint64_t taken;                    // owner: remote frees not yet given back; the owner's
-  pthread_mutex_t mutex;             // inherit
-  alignas(64) uint64_t remote;       // owner: blocks freed by others, the last first. Atomic
+  alignas(64) uint64_t turn;    // spin: FIFO. Upper half: the ticket served; lower: who sleeps. Atomic
+  uint32_t next_ticket;         // pairs: release by who leaves, acquire by who enters
+  Lending lending;              // inherit, of the space that serves the process's malloc
+  uint64_t taken;               // owner: remote frees not yet given back; the owner's
+  pthread_mutex_t mutex;        // inherit, of all others
+  alignas(64) uint64_t remote;  // owner: blocks freed by others, the last first. Atomic
 };
 
 struct Cache;
@@ -70,10 +71,13 @@ struct Space {
   bool huge_mapping;  // of the system's reserved huge pages: all of `maximum` is mapped
   bool out_of_forks;  // it has NO_FORK
   bool creator;       // of a shared space: takes its name away
+  bool lends;         // its lock is Control::lending
+  bool fences;        // who empties others' caches can make their threads see it: see cache.cc
   uint32_t populate, lock, huge_pages, no_fork;
   uint32_t cache_blocks;  // 0: no caches
   uint32_t cache_shift;
   uint64_t cache_largest;
+  uint64_t cache_room;  // bytes that one thread's should hold at most; 0: as many as its blocks have
   pthread_key_t cache_key;
   int descriptor;                                       // shared, else -1
   size_t unit;                                          // its extent is a multiple of this
@@ -114,8 +118,18 @@ inline bool has_remote(const Control* control) {
   return (control->taken | __atomic_load_n(&control->remote, __ATOMIC_RELAXED)) != 0;
 }
 
+// Of Control::turn.
+inline constexpr uint64_t kNextTurn = uint64_t{1} << 32;
+inline uint32_t served_in(uint64_t turn) {
+  return static_cast<uint32_t>(turn >> 32);
+}
+inline uint32_t sleepers_in(uint64_t turn) {
+  return static_cast<uint32_t>(turn);
+}
 void wait_turn(Control* control, uint32_t ticket);
+void wake_turn(Control* control, uint32_t ticket);
 bool enter_mutex(Space* space);
+void leave_mutex(Space* space);
 bool refuse_other_thread();
 
 template <Threads kThreads>
@@ -130,7 +144,7 @@ inline bool enter_as(Space* space) {
   } else {
     const uint32_t ticket = __atomic_fetch_add(&control->next_ticket, 1, __ATOMIC_RELAXED);
     // acquire: pairs with the release in leave_as().
-    if (__atomic_load_n(&control->serving, __ATOMIC_ACQUIRE) != ticket) wait_turn(control, ticket);
+    if (served_in(__atomic_load_n(&control->turn, __ATOMIC_ACQUIRE)) != ticket) wait_turn(control, ticket);
     return true;
   }
 }
@@ -144,7 +158,7 @@ inline bool enter_at_once(Space* space) {
     return is_owner(space) && !has_remote(control);
   } else if constexpr (kThreads == Threads::spin) {
     // acquire, twice: pairs with the release in leave_as(), by whoever was served last.
-    uint32_t ticket = __atomic_load_n(&control->serving, __ATOMIC_ACQUIRE);
+    uint32_t ticket = served_in(__atomic_load_n(&control->turn, __ATOMIC_ACQUIRE));
     return __atomic_compare_exchange_n(&control->next_ticket, &ticket, ticket + 1, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
   } else {
@@ -156,9 +170,11 @@ template <Threads kThreads>
 inline void leave_as(Space* space) {
   Control* control = space->control;
   if constexpr (kThreads == Threads::spin) {
-    __atomic_store_n(&control->serving, control->serving + 1, __ATOMIC_RELEASE);
+    // Both at once, so that whoever counts as a sleeper before is seen, and after sees the turn.
+    const uint64_t before = __atomic_fetch_add(&control->turn, kNextTurn, __ATOMIC_RELEASE);
+    if (__builtin_expect(sleepers_in(before) != 0, false)) wake_turn(control, served_in(before) + 1);
   } else if constexpr (kThreads == Threads::inherit) {
-    pthread_mutex_unlock(&control->mutex);
+    leave_mutex(space);
   }
 }
 
@@ -180,7 +196,11 @@ void* allocate_zeroed(Space* space, size_t request);
 void* reallocate(Space* space, void* p, size_t request);
 void release(Space* space, void* p);
 size_t usable_size(const Space* space, const void* p);
-bool contains(const Space* space, const void* p);
+inline bool contains(const Space* space, const void* p) {
+  const Engine* engine = space->engine;
+  const uint64_t at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(engine);
+  return at - engine->first < figure(engine->end) - engine->first;
+}
 int expand(Space* space, size_t bytes);
 size_t shrink(Space* space, size_t bytes);
 size_t trim(Space* space);
@@ -243,6 +263,13 @@ void* allocate_more(Space* space, uint64_t size, size_t align);
 // The calls of an owner with a cache.
 void* malloc_resting(Space* space, size_t request);
 void free_resting(Space* space, void* p);
+// What other threads' caches hold, and this one's, goes back to the pool; entered. False: there was nothing.
+bool empty_caches(Space* space);
+// Around a fork, entered: no cache changes; then all go on, or, in the child, all but the calling thread's
+// end.
+void stop_caches(Space* space);
+void restart_caches(Space* space);
+void drop_caches_of_others(Space* space);
 // Past any cache.
 void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);

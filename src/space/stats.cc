@@ -7,12 +7,9 @@ namespace hummock::space {
 namespace {
 
 void sum_caches(Space* space, hummock_space_stats_t* out) {
-  for (const uint64_t at : space->control->caches) {
-    if (at == 0) continue;
-    const Cache* cache = static_cast<const Cache*>(payload(space->engine, at));
-    out->cache_free += figure(cache->free_bytes);
-    out->cache_free_blocks += figure(cache->free_blocks);
-  }
+  const Resting resting = resting_in_caches(space);
+  out->cache_free += resting.bytes;
+  out->cache_free_blocks += resting.blocks;
   if (space->rest == nullptr) return;
   out->cache_free = figure(space->rest->bytes);
   out->cache_free_blocks = resting_blocks(space->rest);

@@ -12,7 +12,10 @@ import sys
 import tempfile
 import time
 
-TIMEOUT = 240
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import preload  # noqa: E402
+
+TIMEOUT = 1500
 
 
 class Missing(Exception):
@@ -204,7 +207,7 @@ def redis(library, folder):
         return run(["redis-cli", "-s", socket, *arguments], None, folder, stdin=stdin)
 
     try:
-        for _ in range(200):
+        for _ in range(TIMEOUT * 10):
             if os.path.exists(socket) or server.poll() is not None:
                 break
             time.sleep(0.05)
@@ -223,14 +226,14 @@ def redis(library, folder):
         texts += [cli("DBSIZE"), cli("HLEN", "h5"), cli("ZCARD", "z"), cli("--raw", "GET", "k19999")]
         texts.append(str("used_memory:" in cli("INFO", "memory")))
         cli("BGSAVE")
-        for _ in range(100):
+        for _ in range(TIMEOUT * 5):
             if "rdb_bgsave_in_progress:0" in cli("INFO", "persistence"):
                 break
             time.sleep(0.1)
         texts.append(str("rdb_last_bgsave_status:ok" in cli("INFO", "persistence")))
         texts += [cli("CONFIG", "SET", "maxmemory", "0"), cli("FLUSHALL"), cli("DBSIZE")]
         run(["redis-cli", "-s", socket, "SHUTDOWN", "NOSAVE"], None, folder, check=False)
-        texts.append(f"server ended with {server.wait(30)}")
+        texts.append(f"server ended with {server.wait(TIMEOUT)}")
         return "\n".join(re.sub(r"(Last reply received|All data transferred).*\n", "", t) for t in texts)
     finally:
         if server.poll() is None:
@@ -272,7 +275,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("app", choices=APPS)
     options = parser.parse_args()
-    library = os.path.abspath(options.library)
+    library = preload.name_of(options.library)
     try:
         # Python's own tests know hangs and races on a busy machine; those do not come twice.
         tries = 2 if options.app.startswith("python") else 1

@@ -26,7 +26,7 @@ struct Case {
   const char* why_default = "";  // misuse: why the default mode cannot find it
   const char* why_checked = "";  // misuse: why checked mode cannot either
   bool preload = true;           // false: runs on the C library's allocator
-  unsigned timeout = 60;         // seconds after which it counts as hanging
+  unsigned timeout = 600;        // seconds after which it counts as hanging
 };
 
 using Cases = std::span<const Case>;

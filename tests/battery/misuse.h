@@ -8,7 +8,9 @@
 namespace battery {
 
 extern const Cases double_free_cases;
+extern const Cases double_free_more_cases;
 extern const Cases invalid_free_cases;
+extern const Cases invalid_free_more_cases;
 extern const Cases wrong_call_cases;
 extern const Cases overflow_cases;
 extern const Cases after_free_cases;

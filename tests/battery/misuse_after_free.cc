@@ -120,7 +120,9 @@ void overwrite_records(void* block, int value) {
   }
   const uintptr_t inside = reinterpret_cast<uintptr_t>(p) % kRegion;
   char* header = inside == 0 ? p - kSlot : p - inside + inside / kSlot * kHeader;
-  memset(header, value, kHeader);
+  // In checked mode the block itself may begin within reach: its own bytes stay as they are.
+  const bool near = header < p && header + kHeader > p;
+  memset(header, value, near ? static_cast<size_t>(p - header) : kHeader);
 }
 
 void live_block_overwritten(size_t size, int value) {

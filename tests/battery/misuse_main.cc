@@ -9,7 +9,8 @@
 
 int main(int argc, char** argv) {
   using namespace battery;
-  const Cases families[] = {double_free_cases, invalid_free_cases, wrong_call_cases, overflow_cases,
+  const Cases families[] = {double_free_cases,       double_free_more_cases, invalid_free_cases,
+                            invalid_free_more_cases, wrong_call_cases,       overflow_cases,
                             after_free_cases};
   if (argc == 3 && strcmp(argv[2], "quiet") == 0) fill_with_zeros();
   return run_named(argc, argv, families, [](const Case& c) { probation(c.probe); });

@@ -262,7 +262,7 @@ constexpr Case kCases[] = {
      .family = kFamily,
      .what = "10,000 times (1,000 in checked mode) while eight threads allocate",
      .run = busy_parent,
-     .timeout = 300},
+     .timeout = 1500},
     {.name = "fork_quiet", .family = kFamily, .what = "2,000 times from one thread", .run = quiet_parent},
     {.name = "fork_child_threads",
      .family = kFamily,

@@ -6,8 +6,9 @@
   run_battery.py build/tests/battery/misuse --library /usr/lib/x86_64-linux-gnu/libjemalloc.so.2
   run_battery.py build/tests/battery/misuse                      (the C library's own allocator)
 
-Results of a misuse: detected (stopped with a message, or by a deliberate trap), crash (stopped by the
-hardware, without a message), silent (went on, unharmed), corrupt (handed out wrong memory), hang.
+Results of a misuse: detected (stopped with a message, or by a deliberate trap; late: not by the misuse
+itself but when the program went on), crash (stopped by the hardware, without a message), silent (went on,
+unharmed), corrupt (handed out wrong memory), hang.
 Results of a robustness case: passed, failed, skipped (not permitted here), hang.
 """
 
@@ -23,9 +24,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import preload  # noqa: E402
+
 CORRUPT, SKIPPED = 42, 77
 WRONG = ("corrupt", "hang", "failed")  # results that no misuse may have
 MODES = {"default": {}, "checked": {"HUMMOCK_CHECKED": "1"}}
+AT_ONCE = ("double free", "invalid free")  # families where the call itself must tell, unless a case says why not
+GOES_ON = "@ goes on"  # what the program prints before it lives on
 LEAST_DETECTED = {"default": 65, "checked": 93}  # per cent of the cases that can be tried
 PEER_MESSAGES = ("mimalloc: error", "mimalloc: assertion", "ERROR: Scudo", "attempt to free invalid")
 
@@ -46,6 +52,10 @@ class Result:
     case: Case
     outcome: str
     message: str
+    late: bool = False
+
+    def text(self):
+        return self.outcome + (" late" if self.late else "")
 
 
 def list_cases(program):
@@ -58,7 +68,7 @@ def environment(case, options):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("HUMMOCK_", "LD_", "MALLOC_", "GLIBC_"))}
     env.update(MODES[options.mode])
     if options.library:
-        env["BATTERY_LIBRARY"] = os.path.abspath(options.library)
+        env["BATTERY_LIBRARY"] = options.library
         if case.preload:
             env["LD_PRELOAD"] = env["BATTERY_LIBRARY"]
     return env
@@ -90,7 +100,7 @@ def run(case, options, *more):
 
 
 def first_line(text, wanted=""):
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() != GOES_ON]
     found = [line for line in lines if line.startswith(wanted)] or [""]
     return found[0]
 
@@ -146,7 +156,8 @@ def run_all(cases, options, classify):
                 outcome, message = classify(status, text, hummock)
         if options.verbose:
             print(f"--- {case.name}: {outcome} (status {status})\n{text}", flush=True)
-        return Result(case, outcome, message)
+        late = outcome == "detected" and message != "" and GOES_ON in text.partition(message)[0]
+        return Result(case, outcome, message, late)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         return list(pool.map(one, cases))
@@ -158,44 +169,46 @@ def run_all(cases, options, classify):
 def print_table(results, mode):
     width = max(len(r.case.name) for r in results)
     for r in results:
-        print(f"{r.case.name:{width}}  {r.outcome:8}  {r.message}".rstrip())
+        print(f"{r.case.name:{width}}  {r.text():13}  {r.message}".rstrip())
     print(f"\n{mode}: " + totals(results))
 
 
 def totals(results):
     outcomes = {}
     for r in results:
-        outcomes[r.outcome] = outcomes.get(r.outcome, 0) + 1
+        outcomes[r.text()] = outcomes.get(r.text(), 0) + 1
     return f"{len(results)} cases: " + ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
 
 
 def generic(message):
     """A message without what differs from run to run."""
-    return re.sub(r"0x[0-9a-f]{5,}", "0x…", message.removeprefix("hummock: ")).replace("|", "\\|")
+    words = re.sub(r"^hummock: (\d+: )?", "", message)
+    return re.sub(r"0x[0-9a-f]{5,}", "0x…", words).replace("|", "\\|")
 
 
 def cell(result, why):
     if result.outcome == "detected":
-        return f"detected: `{generic(result.message)}`"
+        return f"{'detected later' if result.late else 'detected'}: `{generic(result.message)}`"
     reason = why or result.message
     word = {"silent": "not seen", "crash": "stopped by the hardware"}.get(result.outcome, result.outcome)
     return f"{word}: {generic(reason)}" if reason else word
 
 
-HEAD = """# What comes of each misuse
-
-Made by `tests/battery/run_battery.py --markdown` from a run of the misuse battery: one small program
-a case does the wrong thing, then goes on allocating thousands of blocks from two threads and looks for
-memory handed out twice, changed behind its back or not zero when it should be. *Detected* means one
-line on standard error, then abort. No case may end in wrong memory or hang, in either mode; addresses
-are left out of the messages below.
-
-"""
+def put_between_markers(path, name, text):
+    begin, end = f"<!-- {name}: made by a script -->\n", f"<!-- {name}: end -->\n"
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    if page.count(begin) != 1 or page.count(end) != 1:
+        sys.exit(f"{path}: no place for the table: {begin.strip()}")
+    before, rest = page.split(begin)
+    after = rest.split(end)[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + begin + "\n" + text + "\n" + end + after)
 
 
 def markdown(by_mode):
     default, checked = by_mode["default"], by_mode["checked"]
-    text = HEAD
+    text = ""
     for mode, results in by_mode.items():
         tried = [r for r in results if r.outcome != "skipped"]
         found = sum(r.outcome == "detected" for r in tried)
@@ -204,7 +217,7 @@ def markdown(by_mode):
     for ours, theirs in zip(default, checked):
         if ours.case.family != family:
             family = ours.case.family
-            text += f"\n## {family.capitalize()}\n\n| case | what the program does | default mode | checked mode |\n"
+            text += f"\n### {family.capitalize()}\n\n| case | what the program does | default mode | checked mode |\n"
             text += "|---|---|---|---|\n"
         text += (f"| `{ours.case.name}` | {ours.case.what} | {cell(ours, ours.case.why_default)} "
                  f"| {cell(theirs, ours.case.why_checked)} |\n")
@@ -214,6 +227,10 @@ def markdown(by_mode):
 def gate_misuse(results, mode):
     wrong = [f"{r.case.name} ends in: {r.outcome}" for r in results if r.outcome in WRONG]
     tried = [r for r in results if r.outcome != "skipped"]
+    for r in tried:
+        why = r.case.why_default if mode == "default" else r.case.why_checked
+        if r.case.family in AT_ONCE and not why and r.text() != "detected":
+            wrong.append(f"{r.case.name} is not told by the call that makes it: {r.text()}")
     found = sum(r.outcome == "detected" for r in tried)
     if found * 100 < LEAST_DETECTED[mode] * len(tried):
         wrong.append(f"{found} of {len(tried)} detected: less than {LEAST_DETECTED[mode]} %")
@@ -230,13 +247,14 @@ def parse():
     parser.add_argument("--library", help="allocator to preload; without it the C library's own")
     parser.add_argument("--mode", choices=MODES, default="default", help="of Hummock")
     parser.add_argument("--gate", choices=MODES, help="run in this mode and exit 1 when it is not good enough")
-    parser.add_argument("--markdown", metavar="FILE", help="run both modes and write the table of misuses")
+    parser.add_argument("--markdown", metavar="FILE", help="run both modes and put the table of misuses into FILE")
     parser.add_argument("--only", metavar="PATTERN", default="*", help="cases whose name matches")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--patience", type=float, default=1, help="factor on the time limits")
     parser.add_argument("-v", "--verbose", action="store_true", help="all that each case printed")
     options = parser.parse_args()
     options.mode = options.gate or options.mode
+    options.library = options.library and preload.name_of(options.library)
     return options
 
 
@@ -252,8 +270,7 @@ def main():
         for options.mode in MODES:
             by_mode[options.mode] = run_all(cases, options, classify)
             print(f"{options.mode}: {totals(by_mode[options.mode])}")
-        with open(options.markdown, "w", encoding="utf-8") as out:
-            out.write(markdown(by_mode))
+        put_between_markers(options.markdown, "battery", markdown(by_mode))
         return
     results = run_all(cases, options, classify)
     print_table(results, options.mode)

@@ -11,6 +11,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import preload  # noqa: E402
+
 PEERS = {
     "glibc": None,
     "jemalloc": "libjemalloc.so.2",
@@ -21,8 +24,8 @@ DIRECTORIES = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/
 
 # name, heap state, batch, size, rounds, most instructions for one malloc and one free
 SMALL = [
-    ("pair 64 B", "empty", 1, 64, 20000, 34.0),
-    ("batch-1000 64 B", "empty", 1000, 64, 100, 38.0),
+    ("pair 64 B", "empty", 1, 64, 20000, 40.0),
+    ("batch-1000 64 B", "empty", 1000, 64, 100, 40.0),
     ("pair 16 B", "empty", 1, 16, 20000, None),
     ("pair 1 KiB", "empty", 1, 1024, 20000, None),
     ("pair 20 KB", "empty", 1, 20000, 10000, None),
@@ -37,6 +40,18 @@ LARGE = [
     ("100 KiB pair, fragmented heap", "fragmented", 1, 100 << 10, 4000, None),
     ("4 MiB pair, fragmented heap", "fragmented", 1, 4 << 20, 1000, None),
 ]
+# The same in checked mode, with the stacks of the loop's few frames and without stacks.
+CHECKED = [
+    ("checked pair 64 B", "empty", 1, 64, 5000, 2100.0),
+    ("checked batch-1000 64 B", "empty", 1000, 64, 5, 2100.0),
+]
+NO_STACKS = [case[:5] + (1000.0,) for case in CHECKED]
+CASES = {"small": SMALL, "large": LARGE, "checked": CHECKED, "checked_no_stacks": NO_STACKS}
+MODES = {
+    "checked": {"HUMMOCK_CHECKED": "on"},
+    "checked_no_stacks": {"HUMMOCK_CHECKED": "on", "HUMMOCK_STACKS": "0"},
+}
+mode = {}
 
 
 def find_peer(name):
@@ -46,6 +61,7 @@ def find_peer(name):
 def environment(library):
     env = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_")}
     env.pop("LD_PRELOAD", None)
+    env.update(mode)
     if library:
         env["LD_PRELOAD"] = library
     return env
@@ -53,7 +69,7 @@ def environment(library):
 
 def collected(loop, library, arguments):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", loop] + arguments
-    run = subprocess.run(command, env=environment(library), capture_output=True, text=True, timeout=280)
+    run = subprocess.run(command, env=environment(library), capture_output=True, text=True, timeout=1500)
     found = re.search(r"Collected : (\d+)", run.stderr)
     if run.returncode != 0 or not found:
         raise RuntimeError(f"{' '.join(command)} ended with {run.returncode}:\n{run.stdout}{run.stderr}")
@@ -83,7 +99,7 @@ def traps(loop, library, case):
     """The message of a system call in the steady state, or None."""
     _, state, batch, size, rounds, _ = case
     command = [loop, "trap", "real", state, str(batch), str(size), str(rounds * 10)]
-    run = subprocess.run(command, env=environment(library), capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, env=environment(library), capture_output=True, text=True, timeout=1500)
     if run.returncode == 77:
         return None
     return None if run.returncode == 0 else run.stderr.strip() or f"ended with {run.returncode}"
@@ -94,15 +110,16 @@ def main():
     parser.add_argument("--loop", required=True)
     parser.add_argument("--library", required=True)
     parser.add_argument("--peers", action="store_true", help="count the allocators installed beside it too")
-    parser.add_argument("cases", choices=["small", "large"])
+    parser.add_argument("cases", choices=list(CASES))
     options = parser.parse_args()
+    mode.update(MODES.get(options.cases, {}))
     try:
         subprocess.run(["valgrind", "--version"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         print("skipped: valgrind is not installed")
         return 77
 
-    columns = {"hummock": os.path.abspath(options.library)}
+    columns = {"hummock": preload.name_of(options.library)}
     if options.peers:
         for name, file in PEERS.items():
             path = find_peer(file) if file else None
@@ -111,7 +128,7 @@ def main():
     failures = []
     overheads = {}
     print(f"{'instructions of one malloc + free':36}" + "".join(f"{name:>10}" for name in columns) + "   budget")
-    for case in SMALL if options.cases == "small" else LARGE:
+    for case in CASES[options.cases]:
         name, budget = case[0], case[5]
         row = {}
         for column, library in columns.items():

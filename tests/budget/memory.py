@@ -12,15 +12,16 @@ import struct
 import subprocess
 import sys
 
-from instructions import PEERS, environment, find_peer
+from instructions import PEERS, environment, find_peer, preload
 
 MIB = 1 << 20
 
 
 class Gates:
-    def __init__(self, program, library):
+    def __init__(self, program, library, peers):
         self.program = program
-        self.library = os.path.abspath(library)
+        self.peers = peers
+        self.library = preload.name_of(library)
         self.failures = []
 
     def run(self, *arguments, library="", extra=None, prefix=(), limit=None):
@@ -28,7 +29,7 @@ class Gates:
         env.update(extra or {})
         before = (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))) if limit else None
         command = [*prefix, self.program, *map(str, arguments)]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280, preexec_fn=before)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1500, preexec_fn=before)
         if done.returncode != 0:
             self.failures.append(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
             return {}
@@ -45,12 +46,12 @@ class Gates:
     def mmtest(self):
         """10 times 3,000,000 blocks of 20,000 bytes cut to 1 byte."""
         columns = {"hummock": self.library}
-        for name, file in PEERS.items():
+        for name, file in PEERS.items() if self.peers else ():
             path = find_peer(file) if file else None
             if file is None or path:
                 columns[name] = path
         times, peaks = {}, {}
-        for _ in range(2):
+        for _ in range(2 if self.peers else 1):
             for name, library in columns.items():
                 figures = self.run("mmtest", library=library)
                 times.setdefault(name, []).append(figures.get("seconds", float("nan")))
@@ -152,9 +153,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     parser.add_argument("--library", required=True)
+    parser.add_argument("--peers", action="store_true", help="mmtest: the allocators installed beside it, too")
     parser.add_argument("gates", choices=GATES, nargs="+")
     options = parser.parse_args()
-    gates = Gates(options.program, options.library)
+    gates = Gates(options.program, options.library, options.peers)
     for name in options.gates:
         getattr(gates, name)()
     for failure in gates.failures:

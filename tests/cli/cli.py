@@ -2,6 +2,7 @@
 """hummock run and check: what they run, what they refuse, and what they say."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ TOOL, LIBRARY = sys.argv[1:3]
 
 
 def hummock(*arguments, **more):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=1500, check=False, **more)
 
 
 def compiled(folder, source, *flags):
@@ -38,6 +39,20 @@ class Run(unittest.TestCase):
             self.assertRegex(statistics, rf"(?m)^  {name} +\d")
         self.assertIn("checked:on", hummock("run", "--checked", "--verbose", "--", "true").stderr)
 
+    def test_reports_get_lines(self):
+        source = "#include <stdlib.h>\nint main(void) {\n  void* p = malloc(9);\n  free(p);\n  free(p);\n}\n"
+        with tempfile.TemporaryDirectory() as folder:
+            program = compiled(folder, source, "-g", "-w")
+            report = hummock("run", "--checked", "--", program).stderr
+            for line in report.splitlines():
+                self.assertRegex(line, r"^hummock: \d+: ")
+            text = subprocess.run([TOOL, "symbolize"], input="before\n" + report, capture_output=True,
+                                  text=True, timeout=60)
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertEqual(text.stdout.splitlines()[0], "before")
+        for number in (3, 4, 5):
+            self.assertRegex(text.stdout, rf"(?m)^hummock: \d+:     #0 main at .*:{number}")
+
     def test_not_found_and_not_executable(self):
         self.assertEqual(hummock("run", "--", "no-such-program-here").returncode, 127)
         self.assertEqual(hummock("run", "--", "/etc/passwd").returncode, 126)
@@ -46,6 +61,90 @@ class Run(unittest.TestCase):
         done = hummock("run", "--lib", "/nowhere.so", "--", "true")
         self.assertEqual(done.returncode, 125)
         self.assertIn("--lib", done.stderr)
+
+    def test_what_is_no_hummock_is_not_preloaded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "libother.so")
+            subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", other], check=True)
+            for library, why in (("/etc/passwd", "invalid ELF header"), (other, "does not answer as Hummock does")):
+                done = hummock("run", "--lib", library, "--", "echo", "ran")
+                self.assertEqual((done.stdout, done.returncode), ("", 125))
+                self.assertIn(why, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_from_any_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a b", "a:b", "hümmock", "$LIB", " ", "it's", 'a"b', "hummock"):
+                with self.subTest(name):
+                    where = os.path.join(folder, name)
+                    os.mkdir(where)
+                    tool, library = os.path.join(where, "hummock"), os.path.join(where, "libhummock.so.1")
+                    shutil.copy(TOOL, tool)
+                    shutil.copy(LIBRARY, library)
+                    # The second program is started by the first, and outlives the tool's own work.
+                    script = "cat /proc/self/maps; sleep 0.1; cat /proc/self/maps"
+                    done = subprocess.run([tool, "run", "--", "sh", "-c", script], capture_output=True, text=True,
+                                          timeout=60, check=False)
+                    self.assertEqual((done.stderr, done.returncode), ("", 0))
+                    self.assertGreaterEqual(done.stdout.count(os.path.realpath(library)), 2)
+                    again = subprocess.run([tool, "run", "--lib", "./libhummock.so.1", "--", "true"], cwd=where,
+                                           capture_output=True, text=True, timeout=60, check=False)
+                    self.assertEqual((again.stderr, again.returncode), ("", 0))
+
+    def test_the_link_to_a_library(self):
+        with tempfile.TemporaryDirectory(prefix="a b") as folder:
+            library = os.path.join(folder, "libhummock.so.1")
+            shutil.copy(LIBRARY, library)
+            show = ("run", "--lib", library, "--", "sh", "-c", "echo $LD_PRELOAD")
+            links = {subprocess.run([TOOL, *show], capture_output=True, text=True, check=True, umask=umask).stdout.strip()
+                     for umask in (0o077, 0o022, 0o000)}
+            link, = links
+            self.addCleanup(shutil.rmtree, os.path.dirname(link))
+            self.assertEqual(os.readlink(link), os.path.realpath(library))
+            for place in (os.path.dirname(link), os.path.dirname(os.path.dirname(link))):
+                self.assertEqual(os.stat(place).st_mode & 0o777, 0o755)  # nobody else may write there
+            os.unlink(link)  # somebody led it elsewhere
+            os.symlink("/etc/passwd", link)
+            self.assertEqual(hummock(*show).stdout.strip(), link)
+            self.assertEqual(os.readlink(link), os.path.realpath(library))
+
+    @unittest.skipUnless(os.getuid() == 0, "root alone may become another user")
+    def test_another_user_and_a_folder_that_is_not_his(self):
+        user = 54321
+        with tempfile.TemporaryDirectory(prefix="a b") as folder:
+            os.chmod(folder, 0o755)
+            for file in (TOOL, LIBRARY):
+                shutil.copy(file, os.path.join(folder, os.path.basename(file).replace(".so.1.0.0", ".so.1")))
+            os.mkdir(f"/tmp/hummock-{user}")  # of root: who owns it could lead him anywhere
+            self.addCleanup(shutil.rmtree, f"/tmp/hummock-{user}")
+            self.addCleanup(shutil.rmtree, f"/var/tmp/hummock-{user}", ignore_errors=True)
+            done = subprocess.run([os.path.join(folder, os.path.basename(TOOL)), "run", "--", "sh", "-c", "echo $LD_PRELOAD"],
+                                  capture_output=True, text=True, check=False, user=user, group=user, extra_groups=(), umask=0o077)
+            self.assertEqual((done.stderr, done.returncode), ("", 0))
+            self.assertTrue(done.stdout.startswith(f"/var/tmp/hummock-{user}/"), done.stdout)
+
+    def test_usage(self):
+        for bad in (("run",), ("run", "--no-such-option", "--", "true"), ("run", "--decay")):
+            done = hummock(*bad)
+            self.assertEqual(done.returncode, 125)
+            self.assertTrue(done.stderr.startswith("hummock run: "))
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(hummock("run", "--help").returncode, 0)
+
+    def test_options_that_are_not_understood(self):
+        def refused(words, *options):
+            done = hummock("run", *options, "--", "echo", "ran")
+            self.assertEqual((done.stdout, done.returncode), ("", 125))
+            self.assertIn(words, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+
+        refused("the nearest is require", "--conf", "huge_pages:requir")
+        refused("the nearest is 512MB", "--conf", "huge_max:512XB")
+        done = hummock("run", "--decay", "soon", "--conf", "verbos:on", "--", "echo", "ran")  # they promise nothing
+        self.assertEqual((done.stdout, done.returncode, len(done.stderr.splitlines())), ("ran\n", 0, 2))
+        done = hummock("run", "--decay", "2s", "--conf", "stats:1,log:no", "--verbose", "--", "true")
+        for line in ("decay_ms:2000 (HUMMOCK_DECAY_MS)", "stats:exit (HUMMOCK_CONF)", "log:none (HUMMOCK_CONF)"):
+            self.assertIn(line, done.stderr)
 
     def test_a_static_program_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

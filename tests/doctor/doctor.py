@@ -6,6 +6,7 @@ Usage: doctor.py TOOL SUPPORT [real]
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def examine(changes):
 
 
 def look(*arguments):
-    done = subprocess.run([TOOL, "doctor", "--json", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([TOOL, "doctor", "--json", *arguments], capture_output=True, text=True, timeout=1500, check=False)
     answer = json.loads(done.stdout)
     assert answer["status"] == done.returncode, (answer["status"], done.returncode)
     return done.returncode, {finding["topic"]: finding for finding in answer["findings"]}
@@ -171,7 +172,7 @@ class Described(unittest.TestCase):
         self.assertIn("no proc folder", done.stderr)
 
     def test_text(self):
-        done = subprocess.run([TOOL, "doctor"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([TOOL, "doctor"], capture_output=True, text=True, timeout=1500, check=False)
         self.assertIn(done.returncode, (0, 1))
         self.assertEqual("!!" in done.stdout.rpartition("\n")[0].split("The lines")[0], done.returncode == 1)
 
@@ -243,11 +244,11 @@ class This(unittest.TestCase):
         self.fixes("mappings of a process", "/proc/sys/vm/max_map_count", "60000")
 
     def test_limits(self):
-        command = f"ulimit -S -v 2000000; {TOOL} doctor --json"
+        command = f"ulimit -S -v 2000000; {shlex.quote(TOOL)} doctor --json"
         found = json.loads(subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout)
         limit, = [f for f in found["findings"] if f["topic"] == "address space limit"]
         self.assertEqual(limit["level"], "finding")
-        command = f"ulimit -S -v 2000000; {limit['fix']}; {TOOL} doctor --json"
+        command = f"ulimit -S -v 2000000; {limit['fix']}; {shlex.quote(TOOL)} doctor --json"
         found = json.loads(subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False).stdout)
         limit, = [f for f in found["findings"] if f["topic"] == "address space limit"]
         self.assertEqual(limit["level"], "fine")

@@ -16,8 +16,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import huge_pool  # noqa: E402
+import preload  # noqa: E402
 
 PROBE, LIBRARY, PART = sys.argv[1:4]
+LIBRARY = preload.name_of(LIBRARY)
 MIB = 1024  # KiB, as smaps counts
 THP = huge_pool.thp_mode()
 
@@ -38,7 +40,7 @@ def run(conf, *arguments):
         env.update(LD_PRELOAD=LIBRARY, HUMMOCK_CONF=conf, HUMMOCK_LOG="region",
                    HUMMOCK_LOG_FILE=folder + "/%p.log")
         process = subprocess.run([PROBE, *map(str, arguments)], env=env, capture_output=True, text=True,
-                                 timeout=240, check=False)
+                                 timeout=1500, check=False)
         logs = [path.read_text(encoding="utf-8") for path in sorted(pathlib.Path(folder).glob("*.log"))]
     return Done(process, "\n".join(logs))
 
@@ -165,10 +167,18 @@ class SetAside(unittest.TestCase):
     def test_required_and_denied(self):
         with huge_pool.pool(0):
             done = run("huge_pages:require", "heap", 1)
-        self.assertEqual(done.status, 1)
+        self.assertEqual(done.status, 125)
         self.assertEqual(len(done.errors.splitlines()), 1)
         self.assertIn("huge_pages:require", done.errors)
         self.assertIn("sysctl vm.nr_overcommit_hugepages=", done.errors)
+
+    def test_required_beyond_the_cap(self):
+        with huge_pool.pool(64):
+            for more in ("huge_max:1M", "huge_max:40M,huge_reserve:64M"):
+                done = run("huge_pages:require," + more, "heap", 1)
+                self.assertEqual(done.status, 125)
+                self.assertEqual(len(done.errors.splitlines()), 1)
+                self.assertIn("more than huge_max allows", done.errors)
 
     def test_required_and_served(self):
         with huge_pool.pool(64):
@@ -219,6 +229,15 @@ class SetAside(unittest.TestCase):
         self.assertEqual(done.status, 0)
         self.assertIn("128 of 256 MiB", done.errors)
         self.assertEqual(done["full.pinned"], 128 * MIB)
+
+    def test_a_reserve_that_the_cap_or_the_mode_forbids(self):
+        with huge_pool.pool(80):
+            done = run("huge_pages:2m,huge_reserve:100M,huge_max:64M", "heap", 1)
+            self.assertEqual((done.status, done["full.pinned"]), (0, 64 * MIB))
+            self.assertIn("64 of 128 MiB", done.errors)
+            done = run("huge_pages:off,huge_reserve:100M", "heap", 1)
+            self.assertEqual((done.status, done["full.pinned"]), (0, 0))
+            self.assertEqual(done.errors, "hummock: huge_reserve: huge_pages:off takes none\n")
 
     def test_the_cap(self):
         with huge_pool.pool(80):

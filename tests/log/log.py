@@ -7,6 +7,7 @@ import glob
 import html.parser
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,7 +54,7 @@ class Case(unittest.TestCase):
     def tool(self, *arguments, env=None):
         full = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_")} | (env or {})
         return subprocess.run([TOOL, *arguments], cwd=self.folder, env=full, capture_output=True, text=True,
-                              timeout=120, check=False)
+                              timeout=1500, check=False)
 
     def logs(self):
         return sorted(glob.glob(self.folder + "/malloc_*.log"))
@@ -129,7 +130,7 @@ class Contents(Case):
                          "log_file:mine_%p.txt (HUMMOCK_LOG_FILE)")
 
     def test_a_program_executed_by_another_one_goes_on_in_its_file(self):
-        self.tool("run", "--log", "--", "sh", "-c", f"exec {PROGRAM} ends")
+        self.tool("run", "--log", "--", "sh", "-c", f"exec {shlex.quote(PROGRAM)} ends")
         (path,) = self.logs()
         self.assertEqual(open_text(path).count(" region log\n"), 2)
         self.assertEqual(self.tool("log", path).stdout.count("\nHummock ") + 1, 2)

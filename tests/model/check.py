@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches the whole state space of a Promela model.
 
-Usage: check.py [--mutant] MODEL [-DNAME[=VALUE]]...
+Usage: check.py [--mutant|--large] MODEL [-DNAME[=VALUE]]...
 What MODEL includes stands beside it.
 Passes when the search was complete and found no error; a mutant, when it found one. 77: no spin."""
 
@@ -33,6 +33,7 @@ def must(command, directory):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--mutant", action="store_true")
+    parser.add_argument("--large", action="store_true", help="tens of millions of states: worth the compiler's while")
     parser.add_argument("model")
     arguments, defines = parser.parse_known_args()
     if shutil.which("spin") is None:
@@ -45,7 +46,8 @@ def main():
         model = os.path.basename(arguments.model)
         must(["spin", *defines, "-a", model], directory)
         # Exhaustive: COLLAPSE stores states compressed, and loses none.
-        flags = ["-O2", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY_MIB}"]
+        # Optimised, the search takes half the time, and its compilation ten times as long: as 8 million states.
+        flags = ["-O2" if arguments.large else "-O0", "-w", "-DSAFETY", "-DCOLLAPSE", f"-DMEMLIM={MEMORY_MIB}"]
         must([os.environ.get("CC", "cc"), *flags, "-o", "pan", "pan.c"], directory)
         output = run(["./pan", f"-m{DEPTH}", "-w25"], directory).stdout
 

@@ -40,7 +40,7 @@ target_link_libraries(by_static PRIVATE hummock::static)
 
 
 def output(*command, **more):
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, **more).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1500, **more).stdout
 
 
 class Packaging(unittest.TestCase):
@@ -62,7 +62,7 @@ class Packaging(unittest.TestCase):
 
     def runs(self, program):
         env = dict(os.environ, LD_LIBRARY_PATH=self.libraries)
-        subprocess.run([program], check=True, env=env, timeout=60)
+        subprocess.run([program], check=True, env=env, timeout=1500)
 
     def test_pkg_config(self):
         env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libraries, "pkgconfig"))

@@ -16,7 +16,7 @@ CASES = [("pair 16 B", 1, 16, 20000), ("pair 64 B", 1, 64, 20000), ("batch-1000 
 
 def collected(loop, arguments):
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", loop] + [str(a) for a in arguments]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=1500)
     found = re.search(r"Collected : (\d+)", run.stderr)
     if run.returncode != 0 or not found:
         raise RuntimeError(f"{' '.join(command)} ended with {run.returncode}:\n{run.stdout}{run.stderr}")

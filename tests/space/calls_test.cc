@@ -306,3 +306,25 @@ TEST_CASE("misuse of cached blocks") {
   CHECK(twice.aborted);
   CHECK(twice.said.find("double free") != std::string::npos);
 }
+
+// The records of some end at a page's end, or 16 bytes before.
+TEST_CASE("the shortest spaces, whatever their records take") {
+  unsigned made = 0;
+  for (const uint32_t reserve : {HUMMOCK_SPACE_AT_START, HUMMOCK_SPACE_AT_FIRST}) {
+    for (uint32_t largest = 16; largest <= 4096; largest += 16) {
+      for (size_t bytes = 8192; bytes <= 32768; bytes += 4096) {
+        hummock_space_options_t options = space_of(bytes);
+        options.reserve = reserve;
+        options.cache_blocks = 8;
+        options.cache_largest = largest;
+        hummock_space_t* space = hummock_space_create(&options, nullptr);
+        if (space == nullptr) continue;
+        ++made;
+        CHECK(hummock_space_walk(
+                  space, [](void*, void*, size_t, int) { return 1; }, nullptr) == 0);
+        hummock_space_destroy(space);
+      }
+    }
+  }
+  CHECK(made > 0);
+}

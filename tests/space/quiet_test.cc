@@ -247,7 +247,7 @@ TEST_CASE("a fork while other threads are inside: the child's copy works") {
     });
     for (int i = 0; i < 200; ++i) {
       const int status = status_of([&] {
-        alarm(60);
+        alarm(600);
         use(space, 1, 200, 1000);
         if (!support::is_sound(space)) _exit(5);
       });

@@ -6,13 +6,17 @@ Usage: served.py TOOL LIBRARY
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
 
-TOOL, LIBRARY = sys.argv[1:3]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import preload  # noqa: E402
+
+TOOL, LIBRARY = sys.argv[1], preload.name_of(sys.argv[2])
 INCLUDE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../include")
 
 PYTHON_INSIDE = """
@@ -65,7 +69,7 @@ EXHAUST = """
 
 
 def hummock(*arguments, **more):
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=120, check=False, **more)
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=1500, check=False, **more)
 
 
 def compiled(folder, source, *libraries):
@@ -111,13 +115,55 @@ class Served(unittest.TestCase):
         self.assertIn("no space of 400 GiB", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
+    def refused(self, *words, done):
+        """The program did not run; one line says why, with these words."""
+        self.assertEqual((done.stdout, done.returncode), ("", 125), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
     def test_bad_options(self):
-        for bad in (["--expand", "1M"], ["--initial", "3X"], ["--initial", "M"],
-                    ["--initial", "1M", "--reserve", "later"]):
+        for words, *bad in ((["--expand requires --initial"], "--expand", "1M"),
+                            (["requires --initial"], "--lock"),
+                            (["space_initial", '"3X"', "nearest is 3M"], "--initial", "3X"),
+                            (["space_initial", '"M"'], "--initial", "M"),
+                            (['"999G"', "nearest is 512G"], "--initial", "999G", "--lock"),
+                            (["space_reserve", '"later"', "start or firstalloc"], "--initial", "1M", "--reserve", "later")):
             with self.subTest(bad):
-                done = hummock("run", *bad, "--", "true")
-                self.assertNotIn(done.returncode, (0, 125))
-                self.assertNotEqual(done.stderr, "")
+                self.refused(*words, done=hummock("run", *bad, "--", "echo", "ran"))
+
+    def test_sizes_as_people_write_them(self):
+        for size in ("64MB", "64MiB", "64m", "65536K", "67108864"):
+            with self.subTest(size):
+                done = hummock("run", "--initial", size, "--expand", "1 MiB", "--verbose", "--", "echo", "ran")
+                self.assertEqual((done.stdout, done.returncode), ("ran\n", 0))
+                self.assertIn("space_initial:64M (", done.stderr)
+
+    def test_the_environment_alone_ends_the_program_too(self):
+        for words, conf in ((["space_initial", '"512XB"', "nearest is 512MB"], "space_initial:512XB"),
+                            (["space_lock", '"maybe"'], "space_initial:1M,space_lock:maybe"),
+                            (["space_intial", "nearest is space_initial"], "space_intial:1M"),
+                            (["space_lock:on needs a space"], "space_lock:on"),
+                            (["checked:on does not go with space_initial"], "space_initial:8M,checked:on"),
+                            (["no space of 400 GiB", "locked"], "space_initial:400G,space_lock:on")):
+            with self.subTest(conf):
+                self.refused(*words, done=subprocess.run(["echo", "ran"], env={**os.environ, "LD_PRELOAD": LIBRARY, "HUMMOCK_CONF": conf},
+                                                         capture_output=True, text=True, check=False))
+
+    @unittest.skipUnless(os.getuid() == 0, "root alone may become another user")
+    def test_a_lock_that_is_not_permitted(self):
+        def lose_rights():
+            import resource
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+            os.setuid(65534)
+
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            library = os.path.join(folder, "libhummock.so.1")
+            shutil.copy(LIBRARY, library)
+            self.refused("64 MiB", "locked (see ulimit -l)", done=subprocess.run(
+                ["echo", "ran"], env={"LD_PRELOAD": library, "PATH": os.environ["PATH"], "HUMMOCK_CONF": "space_initial:64M,space_lock:on"},
+                capture_output=True, text=True, check=False, preexec_fn=lose_rights))
 
     def test_misuse(self):
         source = """#include <stdlib.h>

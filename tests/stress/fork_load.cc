@@ -29,7 +29,7 @@ void keep_busy(size_t self) {
 }
 
 int live_as_child(uint64_t seed) {
-  alarm(60);
+  alarm(600);
   support::Random random(seed);
   std::vector<void*> own;
   for (size_t i = 0; i < 64; ++i) own.push_back(stress::fresh(random, i % 16 == 0 ? 300000 : 1000));

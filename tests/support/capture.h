@@ -41,7 +41,7 @@ Ending ending_of(Act act) {
   std::string said = standard_error_of([&] {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(600);
       // An emulator adds a line of its own when a program dies: by then standard error is closed. Once
       // this returns, abort() goes on and ends the process by the signal.
       signal(SIGABRT, [](int) { close(2); });

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <hummock/hummock.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,11 @@ __attribute__((noinline, aligned(kPlace))) char* allocate_here(size_t size) {
   return block;
 }
 __attribute__((noinline, aligned(kPlace))) void free_here(void* block) {
+  hummock_free(block);
+  __asm__ volatile("" : : : "memory");
+}
+
+__attribute__((noinline, aligned(kPlace))) void free_again_here(void* block) {
   hummock_free(block);
   __asm__ volatile("" : : : "memory");
 }
@@ -202,11 +209,11 @@ TEST_CASE("the quarantine delays reuse until as much was freed after") {
   CHECK(freed < 10000);
 }
 
-TEST_CASE("a double free is reported with both stacks") {
+TEST_CASE("a double free is reported with all three stacks") {
   const Ending ending = ending_of([] {
     char* block = allocate_here(48);
     free_here(block);
-    hummock_free(block);
+    free_again_here(block);
   });
   CHECK(ending.aborted);
   CHECK(contains(ending.said, "double free: the block of 48 bytes is free already"));
@@ -214,13 +221,98 @@ TEST_CASE("a double free is reported with both stacks") {
   const size_t freed = ending.said.find("  freed by thread ");
   REQUIRE(allocated != std::string::npos);
   REQUIRE(freed != std::string::npos);
+  const size_t now = ending.said.find("  this call by thread ");
+  REQUIRE(now != std::string::npos);
   REQUIRE(allocated < freed);
+  REQUIRE(freed < now);
   const std::string first = ending.said.substr(allocated, freed - allocated);
-  const std::string second = ending.said.substr(freed);
+  const std::string second = ending.said.substr(freed, now - freed);
+  const std::string third = ending.said.substr(now);
+  CHECK(has_frame_in(third, free_again_here));
+  CHECK_FALSE(has_frame_in(third, free_here));
+  CHECK_FALSE(has_frame_in(second, free_again_here));
+  for (const char* name : {"allocate_here", "free_here", "free_again_here"})
+    CHECK(contains(ending.said, name));
   CHECK(has_frame_in(first, allocate_here));
   CHECK_FALSE(has_frame_in(first, free_here));
   CHECK(has_frame_in(second, free_here));
   CHECK_FALSE(has_frame_in(second, allocate_here));
+}
+
+TEST_CASE("each line of a report names the library and the process") {
+  for (const Ending& ending : {ending_of([] {
+                                 char* block = block_of(48);
+                                 hummock_free(block);
+                                 hummock_free(block);
+                               }),
+                               ending_of([] {
+                                 block_of(100)[100] = 1;
+                                 checked::check_all();
+                               }),
+                               ending_of([] {
+                                 int local = 0;
+                                 hummock_free(&local);
+                               })}) {
+    CHECK(ending.aborted);
+    std::istringstream lines(ending.said);
+    std::string first, line;
+    std::getline(lines, first);
+    const size_t colon = first.find(": ", sizeof("hummock: ") - 1);
+    REQUIRE(colon != std::string::npos);
+    const std::string start = first.substr(0, colon + 2);
+    CHECK(start.find_first_not_of("0123456789", sizeof("hummock: ") - 1) == colon);
+    CHECK(colon > sizeof("hummock: ") - 1);
+    while (std::getline(lines, line)) {
+      INFO(line);
+      CHECK(line.compare(0, start.size(), start) == 0);
+    }
+  }
+}
+
+namespace {
+
+struct Race {
+  char* block;
+  int ready = 0;
+};
+
+void* free_with_other(void* argument) {
+  auto* race = static_cast<Race*>(argument);
+  __atomic_fetch_add(&race->ready, 1, __ATOMIC_ACQ_REL);
+  while (__atomic_load_n(&race->ready, __ATOMIC_ACQUIRE) != 2) {
+  }
+  hummock_free(race->block);
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("of two threads that free one block at once, one is told") {
+  for (const size_t size : {size_t{16}, size_t{1000}, size_t{100000}, 3 * kMiB}) {
+    for (const bool by_realloc : {false, true}) {
+      for (int trial = 0; trial < 25; ++trial) {
+        const Ending ending = ending_of([size, by_realloc] {
+          Race race = {block_of(size)};
+          pthread_t other;
+          pthread_create(&other, nullptr, free_with_other, &race);
+          __atomic_fetch_add(&race.ready, 1, __ATOMIC_ACQ_REL);
+          while (__atomic_load_n(&race.ready, __ATOMIC_ACQUIRE) != 2) {
+          }
+          if (by_realloc) {
+            hummock_realloc(race.block, size + 1);
+          } else {
+            hummock_free(race.block);
+          }
+          pthread_join(other, nullptr);
+        });
+        INFO(size << " " << by_realloc << " " << ending.said);
+        REQUIRE(ending.aborted);
+        const bool told = contains(ending.said, "double free") || contains(ending.said, "was freed");
+        REQUIRE(told);
+        REQUIRE(contains(ending.said, "  freed by thread "));
+      }
+    }
+  }
 }
 
 TEST_CASE("a block that was freed cannot be resized, measured or freed with a size") {
@@ -355,4 +447,21 @@ TEST_CASE("a heap ends with its blocks, live or in quarantine") {
                 empty_quarantine();
                 checked::check_all();
               }).aborted);
+}
+
+TEST_CASE("a heap one of whose blocks somebody holds for good stays, but not in the child of a fork") {
+  hummock_heap_t* handle = hummock_heap_create();
+  REQUIRE(handle != nullptr);
+  auto* heap = reinterpret_cast<hummock::heap::Heap*>(handle);
+  heap->leaving = 1;  // as a thread would that took a block out of quarantine
+  const Ending child = ending_of([&] {
+    hummock_heap_destroy(handle);
+    if (heap->user) abort();
+  });
+  CHECK_FALSE(child.aborted);
+  hummock_heap_destroy(handle);
+  CHECK(heap->user);
+  heap->leaving = 0;
+  hummock_heap_destroy(handle);
+  CHECK_FALSE(heap->user);
 }

@@ -237,7 +237,7 @@ TEST_CASE("the child of a fork has its copy of a heap") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    alarm(20);
+    alarm(600);
     bool held = support::intact(block, 9, 500);
     for (size_t i = 0; i < 1000; ++i) held &= hummock_heap_malloc(heap, i) != nullptr;
     hummock_heap_free(heap, block);

@@ -32,6 +32,11 @@ TEST_CASE("numbers") {
   CHECK(text(plain().pointer(nullptr)) == "0x0");
 }
 
+TEST_CASE("control characters neither end a line nor reach the terminal") {
+  CHECK(text(plain().text("a\nb\033[1m\177\t")) == "a?b?[1m??");
+  CHECK(text(plain().text("\xc3\xbc")) == "\xc3\xbc");
+}
+
 TEST_CASE("bytes for people") {
   CHECK(text(plain().bytes(0)) == "0 B");
   CHECK(text(plain().bytes(1023)) == "1023 B");

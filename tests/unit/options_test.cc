@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -21,6 +22,37 @@ namespace {
 std::string load(const char* program_conf, std::vector<const char*> environment) {
   environment.push_back(nullptr);
   return support::standard_error_of([&] { options::load(program_conf, environment.data()); });
+}
+
+struct End {
+  std::string said;
+  int status;
+};
+
+// The same for what ends the program, in a process of its own; 0 when it goes on.
+End end_of(const char* program_conf, std::vector<const char*> environment = {}) {
+  End end{"", -1};
+  environment.push_back(nullptr);
+  end.said = support::standard_error_of([&] {
+    const pid_t child = fork();
+    if (child == 0) {
+      options::load(program_conf, environment.data());
+      _exit(0);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
+  });
+  return end;
+}
+
+// It ended with 125 and one line, which has these words.
+void check_refused(const End& end, const std::string& words) {
+  INFO(end.said);
+  CHECK(end.status == 125);
+  CHECK(contains(end.said, words));
+  CHECK(end.said.find("hummock: ") == 0);
+  CHECK(end.said.find('\n') == end.said.size() - 1);
 }
 
 std::string effective() {
@@ -101,6 +133,46 @@ TEST_CASE("spellings") {
   CHECK(values.decay_ms == -1);
   CHECK(values.quarantine == 3072u);
   CHECK(values.stats == options::Stats::at_exit);
+  for (const char* mib : {"512M", "512m", "512MB", "512mb", "512MiB", "512 MiB", "524288K", "524288KiB",
+                          "536870912", "536870912B"}) {
+    INFO(mib);
+    CHECK(load((std::string("quarantine:") + mib).c_str(), {}) == "");
+    CHECK(values.quarantine == size_t{512} << 20);
+  }
+  for (const char* gib : {"2G", "2gb", "2GiB", "2048M"}) {
+    CHECK(load((std::string("quarantine:") + gib).c_str(), {}) == "");
+    CHECK(get("quarantine") == "2G");
+  }
+  const struct {
+    const char* text;
+    int64_t ms;
+  } durations[] = {{"100", 100},   {"100ms", 100},   {"1s", 1000},     {"2 S", 2000},
+                   {"2m", 120000}, {"2min", 120000}, {"24h", 86400000}};
+  for (const auto& each : durations) {
+    INFO(each.text);
+    CHECK(load((std::string("decay_ms:") + each.text).c_str(), {}) == "");
+    CHECK(values.decay_ms == each.ms);
+  }
+  for (const char* on : {"1", "on", "true", "YES"}) {
+    INFO(on);
+    const std::string conf = std::string("stats:") + on + ",log:" + on + ",space_initial:1M,space_huge:" + on;
+    CHECK(load(conf.c_str(), {}) == "");
+    CHECK(values.stats == options::Stats::at_exit);
+    CHECK(values.log == options::Log::region);
+    CHECK(values.space_huge == 2u);  // who asks for huge pages is to have them
+  }
+  for (const char* off : {"0", "off", "false", "No"}) {
+    INFO(off);
+    const std::string is = std::string(":") + off;
+    const std::string conf = "stats" + is + ",log" + is + ",huge_pages" + is + ",huge_max" + is +
+                             ",space_initial" + is + ",space_expand" + is + ",huge_reserve" + is;
+    CHECK(load(conf.c_str(), {}) == "");
+    CHECK(values.stats == options::Stats::none);
+    CHECK(values.huge_pages == options::HugePages::off);
+    CHECK(values.huge_max == 0u);
+  }
+  CHECK(get("space_expand") == "never");
+  CHECK(get("huge_reserve") == "0");
   CHECK(load("quarantine:0,dirty_max:AUTO,decay_ms:-1", {}) == "");
   CHECK(values.quarantine == 0u);
   CHECK(load("quarantine:1T,dirty_max:1024G", {}) == "");
@@ -128,15 +200,74 @@ TEST_CASE("bad values are warned of and leave the value") {
     CHECK(contains(load(bad, {}), "it may be 0 to 16; kept 8\n"));
     CHECK(values.stacks == 8u);
   }
-  for (const char* bad : {"quarantine:-1", "quarantine:2T", "quarantine:1Q", "quarantine:M", "quarantine:1MM",
-                          "quarantine:9999999999T"}) {
+  for (const char* bad :
+       {"quarantine:-1", "quarantine:2T", "quarantine:1Q", "quarantine:M", "quarantine:1MM",
+        "quarantine:1M M", "quarantine:1.5G", "quarantine:0x10", "quarantine:+1", "quarantine:- 1",
+        "quarantine:9999999999T", "quarantine:99999999999999999999", "quarantine:-99999999999999999999T"}) {
     INFO(bad);
     CHECK(contains(load(bad, {}), "it may be a size from 0 to 1T; kept 16M\n"));
+    CHECK(values.quarantine == size_t{16} << 20);
   }
-  CHECK(contains(load("checked:maybe", {}), "option checked cannot be \"maybe\" (hummock_conf)"));
-  CHECK(contains(load("stats:1", {}), "it may be none or exit; kept none\n"));
-  CHECK(contains(load("decay_ms:-2", {}), "-1 to 86400000 or never; kept 1000\n"));
-  CHECK(contains(load("stacks:5", {"HUMMOCK_STACKS=many"}), "kept 5\n"));
+  CHECK(contains(load("stats:2", {}), "the nearest is none; it may be none or exit; kept none\n"));
+  CHECK(contains(load("stats:exot", {}), "the nearest is exit; it may be none or exit; kept none\n"));
+  CHECK(contains(load("decay_ms:-2", {}),
+                 "the nearest is never; it may be -1 to 86400000 or never; kept 1000\n"));
+  CHECK(contains(load("decay_ms:nevr", {}), "the nearest is never; "));
+  CHECK(contains(load("dirty_max:atuo", {}), "the nearest is auto; "));
+  CHECK(contains(load("decay_ms:10sec", {}), "the nearest is 10s; "));
+  CHECK(contains(load("decay_ms:10M B", {}), "kept 1000\n"));
+  CHECK(contains(load("stacks:5", {"HUMMOCK_STACKS=many"}), "cannot be \"many\" (HUMMOCK_STACKS); "));
+  CHECK(values.stacks == 5u);
+}
+
+TEST_CASE("a promise that is not understood ends the program with one line") {
+  check_refused(
+      end_of("space_initial:512XB"),
+      "option space_initial cannot be \"512XB\" (hummock_conf); the nearest is 512MB; it may be a size "
+      "from 0 to 512G or none\n");
+  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_INITIAL=999G"}),
+                "cannot be \"999G\" (HUMMOCK_SPACE_INITIAL); the nearest is 512G; ");
+  check_refused(end_of(nullptr, {"HUMMOCK_CONF=huge_pages:requir"}),
+                "option huge_pages cannot be \"requir\" (HUMMOCK_CONF); the nearest is require; ");
+  check_refused(end_of("space_lock:maybe"), "option space_lock cannot be \"maybe\"");
+  check_refused(end_of("space_lock:onn"), "the nearest is on; it may be on or off\n");
+  check_refused(end_of("checked:yess"), "it may be on or off\n");
+  check_refused(end_of("huge_max:-1"), "the nearest is none; ");
+  check_refused(end_of("huge_max:2T"), "the nearest is 1T; ");
+  check_refused(end_of("huge_reserve:half"), "cannot be \"half\"");
+  check_refused(end_of("space_initial:1M,space_huge:tyr"), "the nearest is try; ");
+  check_refused(end_of("space_initial:1M,space_reserve:later"), "it may be start or firstalloc\n");
+  for (const options::Option& option : options::kTable) {
+    if (option.kind == options::Kind::text) continue;
+    for (const char* nonsense : {"", "what?", "-7", "99999999999999999999999999", "line\nline"}) {
+      INFO(option.name, nonsense);
+      const End end = end_of((std::string(option.name) + ":" + nonsense).c_str());
+      CHECK(end.status == (option.duty == options::Duty::promise ? 125 : 0));
+      CHECK(end.said.find('\n') == end.said.size() - 1);
+      CHECK(contains(end.said, "; the nearest is "));
+    }
+  }
+  check_refused(end_of(("huge_max:" + std::string(5000, 'x')).c_str()),
+                "xxx...\" (hummock_conf); the nearest is none;");
+}
+
+TEST_CASE("an unknown name that begins like a promise ends the program, too") {
+  check_refused(end_of("space_intial:512M"),
+                "unknown option \"space_intial\" in hummock_conf; the nearest is space_initial\n");
+  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_LOCKED=on"}),
+                "unknown variable HUMMOCK_SPACE_LOCKED; the nearest is HUMMOCK_SPACE_LOCK\n");
+  check_refused(end_of("huge_page:2m"), "the nearest is huge_pages\n");
+  CHECK(end_of("chekced:on,spaces:1,huge:1,decay_msec:1,dirty_maxx:1M").status == 0);
+}
+
+TEST_CASE("what is said of a space needs one") {
+  for (const char* alone : {"space_lock:on", "space_expand:1M", "space_huge:try", "space_zero:on",
+                            "space_reserve:firstalloc", "space_lock:on,space_initial:none"}) {
+    INFO(alone);
+    check_refused(end_of(alone), "needs a space, of the size space_initial; there is none\n");
+  }
+  CHECK(end_of("space_lock:off,space_expand:0,space_initial:none").status == 0);
+  CHECK(end_of("space_lock:on,space_initial:1M").status == 0);
 }
 
 TEST_CASE("get") {

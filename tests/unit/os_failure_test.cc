@@ -23,19 +23,25 @@ enum Call : unsigned { kMap = 1, kUnmap = 2, kAdvise = 4, kRemap = 8, kAll = 15 
 
 const hummock::os::Calls real = hummock::os::calls;
 
-// Which calls fail: those of `which`, from the `first`-th on, `count` of them.
+// Which calls fail: those of `which`, from the `first`-th on, `count` of them; or one in `one_in`, by chance.
 struct Plan {
   std::atomic<unsigned> which{0};
   std::atomic<size_t> seen{0};
   std::atomic<size_t> refused{0};
   size_t first = 0;
   size_t count = 0;
+  size_t one_in = 0;
+  uint64_t seed = 0;
 } plan;
 
 bool refuse(Call call) {
   if ((plan.which.load() & call) == 0) return false;
   const size_t turn = plan.seen.fetch_add(1);
-  if (turn < plan.first || turn - plan.first >= plan.count) return false;
+  if (plan.one_in != 0) {
+    if (!support::Random(plan.seed + turn).one_in(plan.one_in)) return false;
+  } else if (turn < plan.first || turn - plan.first >= plan.count) {
+    return false;
+  }
   plan.refused.fetch_add(1);
   errno = ENOMEM;
   return true;
@@ -64,9 +70,15 @@ class Refusing {
     plan.which = which;
     hummock::os::calls = {map, unmap, advise, remap};
   }
+  // By chance.
+  Refusing(unsigned which, uint64_t seed, size_t one_in, bool) : Refusing(which, 0, 0) {
+    plan.seed = seed;
+    plan.one_in = one_in;
+  }
   ~Refusing() {
     hummock::os::calls = real;
     plan.which = 0;
+    plan.one_in = 0;
   }
   static size_t refused() { return plan.refused.load(); }
   static size_t seen() { return plan.seen.load(); }
@@ -238,6 +250,89 @@ TEST_CASE("from some point on every call of a kind fails") {
     }
   }
   check_usable();
+}
+
+TEST_CASE("calls fail by chance, one thread or many") {
+  support::HangGuard guard(280);
+  const uint64_t seed = support::run_seed();
+  for (size_t round = 0; round < support::scaled(30, 6); ++round) {
+    CAPTURE(seed);
+    CAPTURE(round);
+    std::atomic<size_t> lost{0}, wrong{0};
+    std::vector<std::thread> crew;
+    {
+      support::Random random(seed + round);
+      const unsigned which = round % 3 == 0 ? kAll + 0 : 1 + static_cast<unsigned>(random.below(15));
+      Refusing refusing(which, seed + round * 1000003, size_t{1} << random.below(6), true);
+      for (size_t t = 0; t < 1 + round % 4; ++t) {
+        crew.emplace_back([&, t] {
+          Holdings holdings(seed + round * 16 + t);
+          holdings.work(support::scaled(400, 100));
+          holdings.trim();
+          holdings.check_all();
+          lost += holdings.lost();
+          wrong += holdings.wrong_errors();
+        });
+      }
+      for (std::thread& thread : crew) thread.join();
+    }
+    CHECK(lost == 0);
+    CHECK(wrong == 0);
+  }
+  check_usable();
+}
+
+TEST_CASE("mappings that the system does not take back serve the next blocks") {
+  support::HangGuard guard(60);
+  if (support::checked()) return;
+  hummock_trim(0);
+  std::vector<void*> blocks(24);
+  for (void*& block : blocks) {
+    REQUIRE((block = hummock_malloc(40 * kMiB)) != nullptr);
+    support::fill(block, 7, 40 * kMiB);
+  }
+  {
+    Refusing refusing(kUnmap, 0, SIZE_MAX);
+    for (void* block : blocks) hummock_free(block);
+    hummock_trim(0);
+  }
+  Refusing refusing(kMap, 0, SIZE_MAX);
+  for (void*& block : blocks) {
+    block = hummock_calloc(1, 40 * kMiB);
+    REQUIRE(block != nullptr);
+    CHECK(support::all_zero(block, 0, 40 * kMiB));
+  }
+  for (void* block : blocks) hummock_free(block);
+}
+
+TEST_CASE("a thread gets its record where nothing can be mapped, if there is memory that was freed") {
+  support::HangGuard guard(60);
+  if (support::checked()) return;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 200; ++i) blocks.push_back(hummock_malloc(300 * kKiB));
+  for (void* block : blocks) hummock_free(block);
+  std::atomic<size_t> served{0}, running{0};
+  constexpr size_t kThreads = 100;  // more than the records of one chunk
+  std::atomic<bool> go{false};
+  std::vector<std::thread> crew;
+  for (size_t t = 0; t < kThreads; ++t) {
+    crew.emplace_back([&] {
+      ++running;
+      while (!go) std::this_thread::yield();
+      void* block = hummock_malloc(100);
+      served += block != nullptr;
+      hummock_free(block);
+      --running;
+      while (running != 0) std::this_thread::yield();  // its record is nobody else's meanwhile
+    });
+  }
+  while (running != kThreads) std::this_thread::yield();
+  {
+    Refusing refusing(kMap, 0, SIZE_MAX);
+    go = true;
+    for (std::thread& thread : crew) thread.join();
+  }
+  CHECK(served == kThreads);
 }
 
 TEST_CASE("without new memory, what was freed can be had again") {

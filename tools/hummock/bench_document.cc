@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "bench_shape.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -21,6 +23,12 @@ std::string csv_field(const std::string& text) {
 
 std::string csv_value(const Json& value) {
   return value.is_null() ? "" : value.is_string() ? csv_field(value.get<std::string>()) : value.dump();
+}
+
+// What a parser says may quote the file: control characters are left out.
+std::string one_line(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return c < ' ' || c == 127; });
+  return text;
 }
 
 }  // namespace
@@ -37,15 +45,22 @@ Json read_document(const std::string& path) {
   try {
     document = Json::parse(read_text(path));
   } catch (const Json::exception& error) {
-    throw std::runtime_error(path + " is not JSON: " + error.what());
+    throw std::runtime_error(path + " is not JSON: " + one_line(error.what()));
   }
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array())
     throw std::runtime_error(path + " is not a result of hummock bench");
-  if (document.value("format", 0) != kFormat)
-    throw std::runtime_error(fmt::format("{} has format {}; this program reads format {}", path,
-                                         document.value("format", 0), kFormat));
-  if (const std::string program = document.value("program", ""); program == "hummock bench spaces")
-    throw std::runtime_error(path + " is a result of " + program);
+  // Whatever it is, and in one line, however it is written.
+  const auto text_of = [&](const char* name) {
+    const Json value = document.value(name, Json());
+    return value.is_primitive() ? value.dump(-1, ' ', true, Json::error_handler_t::replace) : "a structure";
+  };
+  if (document.value("format", Json()) != kFormat)
+    throw std::runtime_error(
+        fmt::format("{} has format {}; this program reads format {}", path, text_of("format"), kFormat));
+  if (document.value("program", Json()) == "hummock bench spaces")
+    throw std::runtime_error(path + " is a result of hummock bench spaces");
+  if (const std::string fault = misshapen(document); !fault.empty())
+    throw std::runtime_error(path + " is not a result of hummock bench: " + fault);
   return document;
 }
 
@@ -102,14 +117,20 @@ void write_html(const std::string& path, const Json& document) {
   const std::string mark = "{{DATA}}";
   const std::size_t at = text.find(mark);
   if (at == std::string::npos) throw std::runtime_error(place + " has no " + mark);
-  const std::string json = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  write_text(path, text.replace(at, mark.size(), script_data(document)));
+}
+
+std::string script_data(const Json& document) {
   std::string data;
-  data.reserve(json.size());
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    data += json[i];
-    if (json[i] == '<' && i + 1 < json.size() && json[i + 1] == '/') data += '\\';  // would end the script
+  for (const char c : document.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    // "</script>" would end the element, "<!--<script>" would keep it from ending. In JSON a '<' stands in
+    // texts alone.
+    if (c == '<')
+      data += "\\u003c";
+    else
+      data += c;
   }
-  write_text(path, text.replace(at, mark.size(), data));
+  return data;
 }
 
 std::string find_file(const std::string& in_build, const std::string& installed,

@@ -18,6 +18,9 @@ void write_json(const std::string& path, const Json& document);
 void write_csv(const std::string& path, const Json& document);
 void write_html(const std::string& path, const Json& document);
 
+// The document as it may stand in a script element of a page: no '<' is in it.
+std::string script_data(const Json& document);
+
 // A file of the project: beside the tool in a build folder, installed, or in the source tree. Empty: nowhere.
 std::string find_file(const std::string& in_build, const std::string& installed,
                       const std::string& in_source);

@@ -15,6 +15,7 @@
 #include "bench_document.h"
 #include "bench_process.h"
 #include "hummock/hummock.h"
+#include "preload.h"
 #include "run.h"
 
 namespace hummock::tool {
@@ -38,7 +39,7 @@ constexpr Packaged kPackaged[] = {
 constexpr const char* kNewest[] = {"mimalloc-v3", "mimalloc-v2",    "snmalloc",
                                    "rpmalloc",    "jemalloc-5.3.1", "google-tcmalloc"};
 
-std::string canonical(const std::string& path) {
+std::string resolved(const std::string& path) {
   std::error_code error;
   const fs::path result = fs::canonical(path, error);
   return error ? "" : result.string();
@@ -47,12 +48,12 @@ std::string canonical(const std::string& path) {
 std::string find_packaged(const char* library) {
   for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
                              "/usr/lib", "/usr/local/lib"})
-    if (std::string path = canonical(fs::path(folder) / library); !path.empty()) return path;
+    if (std::string path = resolved(fs::path(folder) / library); !path.empty()) return path;
   return "";
 }
 
 Allocator hummock_itself(const BenchOptions& options) {
-  const std::string library = canonical(options.library.empty() ? find_library() : options.library);
+  const std::string library = resolved(options.library.empty() ? find_library() : options.library);
   if (library.empty()) throw std::runtime_error("libhummock.so.1 was not found; name it with --lib");
   return {"hummock",
           fmt::format("{}.{}.{}", HUMMOCK_VERSION_MAJOR, HUMMOCK_VERSION_MINOR, HUMMOCK_VERSION_PATCH),
@@ -82,7 +83,7 @@ void add_newest(const std::vector<std::string>& names, const BenchOptions& optio
   command.insert(command.end(), names.begin(), names.end());
   if (run_openly(command) != 0) peers.missing.push_back("some of the newest peers could not be built");
   for (const std::string& name : names) {
-    const std::string library = canonical(folder + "/lib/lib" + name + ".so");
+    const std::string library = resolved(folder + "/lib/lib" + name + ".so");
     std::ifstream file(folder + "/lib/" + name + ".json");
     if (library.empty() || !file) {
       peers.missing.push_back(name + ": see " + folder + "/build.log");
@@ -149,7 +150,7 @@ void add_packaged(const Packaged& known, bool by_name, Peers& peers) {
 }
 
 void add_given(const std::string& text, std::size_t equals, Peers& peers) {
-  const std::string library = canonical(text.substr(equals + 1));
+  const std::string library = resolved(text.substr(equals + 1));
   if (library.empty()) throw std::runtime_error(text.substr(equals + 1) + " is not there");
   peers.allocators.push_back({text.substr(0, equals), "unknown", library, "given", "", "", ""});
 }
@@ -192,8 +193,8 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
 }
 
 std::vector<std::string> environment_of(const Allocator& allocator) {
-  std::vector<std::string> environment = {allocator.library.empty() ? "LD_PRELOAD"
-                                                                    : "LD_PRELOAD=" + allocator.library};
+  std::vector<std::string> environment = {
+      allocator.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + preloadable(allocator.library)};
   if (!allocator.setting.empty()) environment.push_back(allocator.setting);
   return environment;
 }
@@ -239,9 +240,9 @@ std::string why_not_active(const Allocator& allocator, const std::string& worker
   bool seen = false;
   for (std::string line; std::getline(lines, line);) {
     const auto [source, target] = binding_of(line);
-    if (target.empty() || canonical(source) == allocator.library) continue;  // it may well want libc's, too
+    if (target.empty() || resolved(source) == allocator.library) continue;  // it may well want libc's, too
     const bool right = allocator.library.empty() ? fs::path(target).filename() == "libc.so.6"
-                                                 : canonical(target) == allocator.library;
+                                                 : resolved(target) == allocator.library;
     if (!right) return "malloc or free leads to " + target;
     seen = true;
   }

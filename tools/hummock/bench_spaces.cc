@@ -11,6 +11,7 @@
 #include "bench_machine.h"
 #include "bench_process.h"
 #include "bench_worker.h"
+#include "preload.h"
 
 namespace hummock::tool {
 namespace {
@@ -51,7 +52,8 @@ void run_one(const Contestant& contestant, const std::string& scenario, const st
   if (options.threads != 1) arguments.insert(arguments.end(), {"--threads", std::to_string(options.threads)});
   if (!contestant.space.empty()) arguments.insert(arguments.end(), {"--space", contestant.space});
   std::vector<std::string> environment = contestant.settings;
-  environment.push_back(contestant.library.empty() ? "LD_PRELOAD" : "LD_PRELOAD=" + contestant.library);
+  environment.push_back(contestant.library.empty() ? "LD_PRELOAD"
+                                                   : "LD_PRELOAD=" + preloadable(contestant.library));
   const double timeout = options.quick ? 60 : 300;
   const Outcome outcome = execute(arguments, environment, timeout);
   Json report = outcome.status == 0 ? Json::parse(outcome.out, nullptr, false) : Json();

@@ -10,6 +10,7 @@
 #include "program.h"
 #include "run.h"
 #include "spaces.h"
+#include "symbolize.h"
 
 namespace {
 
@@ -50,23 +51,13 @@ int dispatch(int count, char** arguments) {
   run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
   run_command->add_option("--conf", options.conf, "options as key:value,key:value");
   run_command->add_option("--lib", options.library, "the library to preload");
-  const CLI::Validator size(
-      [](const std::string& text) {
-        const size_t digits = text.find_first_not_of("0123456789");
-        const bool good = !text.empty() && digits != 0 &&
-                          (digits == std::string::npos ||
-                           (digits + 1 == text.size() && std::strchr("KMGTkmgt", text.back()) != nullptr));
-        return good ? "" : "a size is a number, with K, M, G or T behind it or not";
-      },
-      "SIZE");
+  // The library says what of these values it does not understand: it knows them best.
   auto* initial = run_command->add_option("--initial", options.space_initial,
                                           "serve malloc from a deterministic space of this size alone");
-  initial->check(size);
   const auto of_space = [&](CLI::Option* option) { option->needs(initial); };
-  of_space(run_command->add_option("--expand", options.space_expand, "bytes by which it expands; 0: never")
-               ->check(size));
-  of_space(run_command->add_option("--reserve", options.space_reserve, "when it gets its memory")
-               ->check(CLI::IsMember({"start", "firstalloc"})));
+  of_space(run_command->add_option("--expand", options.space_expand, "bytes by which it expands; 0: never"));
+  of_space(run_command->add_option("--reserve", options.space_reserve,
+                                   "when it gets its memory: start, firstalloc"));
   of_space(run_command->add_flag("--lock", options.space_lock, "keep it in memory"));
   of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "in huge pages"));
   of_space(run_command->add_flag("--zero", options.space_zero, "malloc hands out zeros"));
@@ -84,17 +75,27 @@ int dispatch(int count, char** arguments) {
   spaces_command->add_option("--sort", watched.sort, "by this column")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSpaceColumns), std::end(kSpaceColumns))));
   spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
+  CLI::App* symbolize_command = app.add_subcommand(
+      "symbolize", "put functions, files and lines into reports of checked mode, from standard input");
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
   BenchCommand bench_command(app);
 
-  CLI11_PARSE(app, count, arguments);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    const bool fails = error.get_exit_code() != 0;
+    if (!fails || count < 2 || strcmp(arguments[1], "run") != 0) return app.exit(error);
+    fprintf(stderr, "hummock run: %s\n", error.what());
+    return kCannotOverride;
+  }
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
+  if (*symbolize_command) return symbolize();
   if (*spaces_command) return spaces(watched);
   if (doctor_command.chosen()) return doctor_command.run();
   if (log_command.chosen()) return log_command.run();

@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kFirst = "hummock ";
 constexpr const char* kFirstEnd = " region log";
+constexpr unsigned long long kMostKib = 1ull << 54;  // 2^64 bytes
 
 // "    0.015s:    0.18ms     2048k at:0x7f00 Alloc LP (   2M) why"
 bool read_event(const std::string& line, RegionEvent* out) {
@@ -26,6 +27,9 @@ bool read_event(const std::string& line, RegionEvent* out) {
       rest == 0) {
     return false;
   }
+  // No program runs for 30 years, or maps more than there are addresses; nan and inf are numbers to scanf.
+  if (!(out->at >= 0 && out->at < 1e9 && out->took >= 0 && out->took < 1e12)) return false;
+  if (kib > kMostKib || total > kMostKib) return false;
   out->kib = kib;
   out->address = address;
   out->total_mib = total;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "preload.h"
 #include "program.h"
 
 namespace hummock::tool {
@@ -94,6 +95,17 @@ int run(const RunOptions& options) {
     say(name, reason);
     return program.error != 0 ? program.error : kCannotOverride;
   }
+  std::string preload;
+  try {
+    preload = preloadable(std::filesystem::absolute(library).string());
+  } catch (const std::exception& error) {
+    say(name, error.what());
+    return kCannotOverride;
+  }
+  if (const std::string why = trial(preload); !why.empty()) {
+    say(name, library + " cannot be preloaded: " + why);
+    return kCannotOverride;
+  }
   if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
 
   int ends[2];
@@ -102,7 +114,7 @@ int run(const RunOptions& options) {
     return kCannotOverride;
   }
   fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  set_environment(options, std::filesystem::absolute(library).string());
+  set_environment(options, preload);
   announce_pipe(ends[1]);
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)
@@ -128,11 +140,13 @@ int run(const RunOptions& options) {
   } while (got < 0 && errno == EINTR);
   close(ends[0]);
   const int status = wait_for_child();
-  // The library itself says why a space is not to be had, and ends the program so.
-  if (got != 1 && !options.space_initial.empty() && status == kCannotOverride) return status;
+  // The library itself says what is not to be had, and ends the program so.
+  if (got != 1 && status == kCannotOverride) return status;
   if (got != 1) {
-    say(name, "Hummock was not loaded into the program");
-  } else if (answer != '1') {
+    say(name, "the program ended without Hummock");
+    return status != 0 ? status : kCannotOverride;
+  }
+  if (answer != '1') {
     say(name, "Hummock was loaded but is not the program's malloc (the program defines its own)");
   }
   return status;

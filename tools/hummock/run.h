@@ -30,7 +30,7 @@ inline constexpr int kCannotOverride = 125;
 std::string find_library();
 
 // Runs the command and returns its exit status (128 + signal when it was killed), or 125…127 with one line
-// that says why it was not run.
+// that says why it was not run, or ran without Hummock.
 int run(const RunOptions& options);
 
 }  // namespace hummock::tool

@@ -157,9 +157,13 @@ std::optional<Row> look_at(const Process& process, uint64_t address, bool map) {
   Row row;
   row.name.assign(control->name, strnlen(control->name, sizeof control->name));
   row.address = address;
-  for (const uint64_t at : control->caches) {
-    const auto cache = at == 0 ? std::nullopt : process.get<space::Cache>(engine_at + at);
-    if (cache) row.cache += cache->free_bytes;
+  constexpr unsigned kMostCaches = 1 << 16;  // the chain may change while we follow it
+  uint64_t at = control->caches;
+  for (unsigned i = 0; at != 0 && i < kMostCaches; ++i) {
+    const auto cache = process.get<space::Cache>(engine_at + at);
+    if (!cache) break;
+    row.cache += cache->free_bytes;
+    at = cache->next;
   }
   if (space::has_records(&*engine)) {
     const auto rest = process.get<uint64_t>(engine_at + engine->lists * sizeof(uint64_t));

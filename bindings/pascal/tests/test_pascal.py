@@ -8,7 +8,6 @@ import pathlib
 import re
 import resource
 import shutil
-import signal
 import statistics
 import subprocess
 import tempfile
@@ -19,7 +18,7 @@ UNIT = TESTS.parent
 ROOT = UNIT.parents[1]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build")).resolve()
 MIMALLOC = "libmimalloc.so.2"
-HANG = 120
+HANG = 1500
 
 
 def setUpModule():
@@ -75,8 +74,10 @@ class Pascal(unittest.TestCase):
 
     def test_static_program_needs_no_library(self):
         program = compiled("semantics.pas", static=True)
-        needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
-        self.assertNotIn("hummock", needed)
+        dynamic = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
+        needed = [line for line in dynamic.splitlines() if "(NEEDED)" in line]
+        self.assertTrue(any("libc.so" in line for line in needed), dynamic)
+        self.assertFalse(any("hummock" in line for line in needed), needed)
 
     def test_runtime_errors(self):
         for static in (False, True):
@@ -89,8 +90,8 @@ class Pascal(unittest.TestCase):
 
     def test_a_block_freed_twice_ends_the_program(self):
         done = run(compiled("runerrors.pas"), "twice")
-        self.assertEqual(done.returncode, -signal.SIGABRT)
-        self.assertRegex(done.stderr, r"^hummock: .*(double free|freed twice)")
+        self.assertEqual(done.returncode, 204)  # the call that frees it again is told, and raises
+        self.assertIn("Runtime error 204", done.stdout + done.stderr)
 
     def test_checked_mode(self):
         done = self.passes(compiled("churn.pas", optimised="-O3"), "4", "1000", "20000", HUMMOCK_CHECKED="on",

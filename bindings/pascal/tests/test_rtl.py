@@ -15,7 +15,7 @@ import unittest
 UNIT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", UNIT.parents[1] / "build")).resolve()
 FETCHED = BUILD / "fpc-source"
-HANG = 120
+HANG = 600
 FOLDERS = ("test", "tbs", "webtbs", "tstunits")
 ABOUT_THE_HEAP = re.compile(r"\b(reallocmem|memsize|[sg]etmemorymanager|get(fpc)?heapstatus|heaperror|allocmem|freememory|"
                             r"getmemory|returnnilifgrowheapfails|heaptrc|cmem|theap\w*|tmem)\b", re.IGNORECASE)

@@ -5,6 +5,7 @@ TEST_WHEEL names a wheel to test in place of a fresh one.
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import venv
 import zipfile
 
 PROJECT = pathlib.Path(__file__).resolve().parents[1]
-HANG = 300
+HANG = 1500
 
 
 def setUpModule():
@@ -100,6 +101,16 @@ class Python(unittest.TestCase):
 
     def test_without_run_malloc_is_the_systems(self):
         self.assertEqual(self.passes(script("print(hummock.is_active())")), "False\n")
+
+    def test_from_a_folder_with_a_blank(self):
+        package = pathlib.Path(self.passes(script("print(hummock.__file__)")).strip()).parent
+        folder = pathlib.Path(work.name) / "a b"
+        shutil.copytree(package, folder / "hummock")
+        path = self.passes("-m", "hummock", "path", PYTHONPATH=str(folder)).strip()
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        self.assertEqual(os.readlink(path), str((folder / "hummock" / "libhummock.so").resolve()))
+        text = "print(hummock.is_active(), 'a b' in hummock.__file__)"
+        self.assertEqual(self.on_hummock(text, PYTHONPATH=str(folder)), "True True\n")
 
     def test_path_and_version(self):
         path = self.passes("-m", "hummock", "path").strip()

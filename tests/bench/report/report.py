@@ -71,7 +71,7 @@ class Browser(unittest.TestCase):
             [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
              f"--user-data-dir={self.path('profile')}", "--window-size=1300,1000", "--virtual-time-budget=30000",
              *options, "--dump-dom", f"file://{page}#check"],
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=1500, check=False,
         )  # fmt: skip
         found = re.search(r'id="report-status"[^>]*>([^<]*)<', done.stdout)
         self.assertTrue(found and found[1], done.stderr[-2000:])
@@ -151,7 +151,7 @@ class Browser(unittest.TestCase):
             [TOOL, "bench", "big-brain", "random-live-10k", "small-sweeps", "--threads", "1,2", "--sizes", "64,4K", "--seconds", "0.05",
              "--repeat", "1", "--against", "system", "--worker", WORKER, "--lib", LIBRARY, "--json", self.path("r.json"),
              "--html", self.path("r.html")],
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=1500, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stderr)
         document = json.loads(pathlib.Path(self.path("r.json")).read_text(encoding="utf-8"))

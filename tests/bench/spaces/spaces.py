@@ -32,7 +32,7 @@ def schema_errors(document):
     return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in jsonschema.Draft202012Validator(schema).iter_errors(document)]
 
 
-def run(*arguments, program=TOOL, timeout=280, **more):
+def run(*arguments, program=TOOL, timeout=1500, **more):
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=timeout, check=False, **more)
 
 

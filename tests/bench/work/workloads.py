@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+import preload  # noqa: E402
+
 # Operations a thread of fixed work; the others get so many milliseconds.
 FIXED = {
     "small-sweeps": 400000,
@@ -42,7 +45,7 @@ def hold(condition, what):
 
 def run(program, *arguments, **environment):
     return subprocess.run(
-        [program, *map(str, arguments)], capture_output=True, text=True, timeout=240, env={**os.environ, **environment}
+        [program, *map(str, arguments)], capture_output=True, text=True, timeout=1500, env={**os.environ, **environment}
     )
 
 
@@ -239,6 +242,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--broken", required=True)
     options = parser.parse_args()
+    options.library, options.broken = map(preload.name_of, (options.library, options.broken))
     listed = run(options.program, "--list")
     hold(listed.returncode == 0, "--list")
     workloads = json.loads(listed.stdout)

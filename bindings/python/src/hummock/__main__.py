@@ -5,6 +5,7 @@ import os
 import sys
 
 import hummock
+from hummock import _preload
 
 
 def arguments():
@@ -21,14 +22,20 @@ def arguments():
     return parser.parse_args()
 
 
+def preloadable():
+    try:
+        return _preload.name_of(hummock.library_path())
+    except OSError as error:
+        sys.exit(f"hummock: {error}")
+
+
 def run(options):
     if not options.module and not os.path.exists(options.program):
         sys.exit(f"hummock: there is no {options.program}")
-    if any(separator in hummock.library_path() for separator in " :"):
-        sys.exit(f"hummock: {hummock.library_path()} cannot be preloaded: blanks and colons separate paths there")
+    library = preloadable()
     environment = dict(os.environ)
     others = environment.get("LD_PRELOAD", "")
-    environment["LD_PRELOAD"] = f"{hummock.library_path()}:{others}" if others else hummock.library_path()
+    environment["LD_PRELOAD"] = f"{library}:{others}" if others else library
     if not options.pymalloc and not environment.get("PYTHONMALLOC"):
         environment["PYTHONMALLOC"] = "malloc"
     program = ["-m", options.program] if options.module else [options.program]
@@ -39,7 +46,7 @@ def run(options):
 def main():
     options = arguments()
     if options.command == "path":
-        print(hummock.library_path())
+        print(preloadable())
     else:
         run(options)
 

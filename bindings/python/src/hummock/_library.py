@@ -50,7 +50,7 @@ class Stats:
 
 
 def library_path():
-    """The path of libhummock.so, as LD_PRELOAD wants it."""
+    """The path of libhummock.so. LD_PRELOAD takes none with a blank or a colon: `python -m hummock path` does."""
     return str(pathlib.Path(__file__).resolve().parent / "libhummock.so")
 
 

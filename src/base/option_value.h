@@ -1,0 +1,24 @@
+// Values of options from text and back.
+#ifndef HUMMOCK_BASE_OPTION_VALUE_H
+#define HUMMOCK_BASE_OPTION_VALUE_H
+
+#include <stdint.h>
+
+#include "base/message.h"
+#include "base/options.h"
+#include "base/text.h"
+
+namespace hummock::options {
+
+// False when the text is no value that the option may have.
+bool parse(const Option& option, base::Text t, int64_t* out);
+
+void print_value(base::Line& line, const Option& option, int64_t value);
+// "on or off", "0 to 16", "none or exit", "a size from 0 to 1T or auto".
+void print_allowed(base::Line& line, const Option& option);
+// Of a text that parse() does not take, what it was probably meant to be. For all kinds but texts.
+void print_nearest(base::Line& line, const Option& option, base::Text t);
+
+}  // namespace hummock::options
+
+#endif  // HUMMOCK_BASE_OPTION_VALUE_H

@@ -1,0 +1,67 @@
+#include "heap/checked_stacks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "os/backtrace.h"
+#include "pages/metadata.h"
+
+namespace hummock::heap::checked {
+namespace {
+
+constexpr unsigned kTableBits = 16;
+constexpr uint32_t kMostStacks = 1 << 18;  // 32 MiB; code made at run time could bring ever new ones
+
+Stack* table[1u << kTableBits];  // atomic
+uint32_t stacks;                 // atomic, relaxed
+
+uint64_t hash_of(void* const* frames, unsigned count) {
+  uint64_t hash = count;
+  for (unsigned i = 0; i < count; ++i) {
+    hash = (hash ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// Two stacks of one hash would have to meet by chance among 2^64; that they differ in length is told.
+Stack* find(Stack* first, uint64_t hash, unsigned count) {
+  Stack* stack = first;
+  while (stack != nullptr && (stack->hash != hash || stack->count != count)) stack = stack->next;
+  return stack;
+}
+
+// Of two threads that bring the same stack at once one may keep it for nothing.
+__attribute__((noinline)) Stack* keep(void* const* frames, unsigned count, uint64_t hash) {
+  if (__atomic_fetch_add(&stacks, 1, __ATOMIC_RELAXED) >= kMostStacks) {
+    __atomic_fetch_sub(&stacks, 1, __ATOMIC_RELAXED);
+    return nullptr;
+  }
+  auto* fresh = static_cast<Stack*>(pages::new_record(offsetof(Stack, frames) + count * sizeof(void*)));
+  if (fresh == nullptr) return nullptr;
+  fresh->hash = hash;
+  fresh->count = count;
+  memcpy(fresh->frames, frames, count * sizeof(void*));
+  Stack** place = &table[hash >> (64 - kTableBits)];
+  Stack* first = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  do {
+    if (Stack* same = find(first, hash, count)) return same;
+    fresh->next = first;
+    // release: pairs with the acquires of who looks for it.
+  } while (!__atomic_compare_exchange_n(place, &first, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  return fresh;
+}
+
+}  // namespace
+
+Stack* current_stack(unsigned most) {
+  if (most == 0) return nullptr;
+  void* frames[kMostFrames];
+  const unsigned count = os::callers(frames, most);
+  if (count == 0) return nullptr;
+  const uint64_t hash = hash_of(frames, count);
+  Stack* found = find(__atomic_load_n(&table[hash >> (64 - kTableBits)], __ATOMIC_ACQUIRE), hash, count);
+  return found != nullptr ? found : keep(frames, count, hash);
+}
+
+}  // namespace hummock::heap::checked

@@ -1,0 +1,24 @@
+// Each stack is kept once, for ever: programs allocate millions of blocks from thousands of places.
+#ifndef HUMMOCK_HEAP_CHECKED_STACKS_H
+#define HUMMOCK_HEAP_CHECKED_STACKS_H
+
+#include <stdint.h>
+
+namespace hummock::heap::checked {
+
+inline constexpr unsigned kMostFrames = 16;
+
+struct Stack {
+  uint64_t hash;
+  Stack* next;  // of the same place in the table; fixed once the stack can be found
+  uint32_t count;
+  void* frames[1];  // `count` of them
+};
+
+// The calling thread's stack of at most `most` frames; null: none was asked for, or no more are kept.
+// Takes no lock unless the stack is new.
+Stack* current_stack(unsigned most);
+
+}  // namespace hummock::heap::checked
+
+#endif  // HUMMOCK_HEAP_CHECKED_STACKS_H
