@@ -18,6 +18,9 @@
 namespace hummock::heap {
 namespace {
 
+// Calls past the fast path until the next look whether memory is to go back. A power of two.
+constexpr unsigned kCallsPerTick = 16;
+
 constexpr size_t kMediumStep = 128;
 constexpr size_t kMediumSteps = (slab::kMaxSmall - kDirectSize) / kMediumStep;
 
@@ -65,8 +68,8 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   Heap* heap = thread_heap;
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
-  if (__builtin_expect(++heap->refills % 64 == 0, false) && tick_pending()) tick();
-  return unmarked(header->start);
+  if (__builtin_expect(++heap->refills % kCallsPerTick == 0, false) && tick_pending()) tick();
+  return header->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
@@ -119,7 +122,7 @@ void* exact_block(size_t size) {
 // may be mostly untouched, and stay so.
 void copy(void* to, void* from, size_t size) {
   if (os::kSharesZeros && size <= slab::kMaxSmall) {
-    // The page of the first byte has been written: there were link and stamp.
+    // The page of the first byte has been written: the block's link was there.
     auto* page = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(from) | (kSmallPage - 1)) + 1);
     for (char* const end = static_cast<char*>(from) + size; page < end; page += kSmallPage)
       os::write_unchanged(page);
@@ -142,7 +145,7 @@ __attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot,
   const Heap* heap = thread_heap;
   if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap)) return 0;
   const slab::SizeClass& row = slab::kTable.row[slot->bin - heap->bins];
-  if (!slab::is_start(slot, row.multiplier, p) || slab::is_stamped(const_cast<void*>(p))) return 0;
+  if (!slab::is_start(slot, row.multiplier, p) || slab::looks_free(const_cast<void*>(p))) return 0;
   return row.block_size;
 }
 
@@ -198,12 +201,12 @@ void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
   if (!heap->attached) {
-    set_relaxed(bin->no_stamp, Bin().no_stamp);             // see pop_list
+    set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
   }
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
-    if (++heap->refills % 64 != 0) return take_recent(heap, size_class);
+    if (++heap->refills % kCallsPerTick != 0) return take_recent(heap, size_class);
     if (tick_pending() && tick()) sweep(heap, kSweepOfTick);
     if (heap->refills == 0) sweep(heap, 1);
   }
@@ -266,7 +269,7 @@ void* reallocate(void* p, size_t size) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {
       memcpy(fresh, p, room < size ? room : size);
-      release_recent(slot->bin, p, slab::stamp());
+      release_recent(slot->bin, p);
       return fresh;
     }
   }

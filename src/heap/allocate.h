@@ -37,28 +37,30 @@ extern size_t fast_limit HUMMOCK_HIDDEN;
 // its link was written to; nothing has changed then, and check_bin says which.
 __attribute__((always_inline)) inline void* pop_list(void** list) {
   void* block = *list;
-  uintptr_t key = slab::key();
-  uintptr_t& stamp = slab::stamp_word(block);
+  uintptr_t& check = slab::check_word(block);
+  uintptr_t& link = slab::link_word(block);
+  uintptr_t next = check;
 #if defined(__SANITIZE_THREAD__)
-  if (relaxed(stamp) != slab::stamp()) return nullptr;
-  stamp = 0;
+  if (relaxed(link) != next) return nullptr;
+  link = 0;
 #else
-  // Checked and cleared in one instruction. The second word of a bin, where lists end, is put back. Threads
-  // without a heap share theirs: it may be off by a few times `key` for a moment, which is no stamp either,
-  // and allocate_slow puts it right.
-  stamp += key;
-  if (__builtin_expect(stamp != 0, false)) {
-    asm("" : "+m"(stamp));  // else the word as it was is kept in a register, which costs three instructions
-    stamp -= key;
-    return nullptr;
-  }
+  // Compared and cleared in one instruction. The second word of a bin, where lists end, is put back. Threads
+  // without a heap share theirs: it may be off by a few addresses for a moment, and allocate_slow puts it right.
+  link -= next;
 #endif
-  key += slab::link_word(block);
-  if (__builtin_expect(!slab::is_link(key), false)) {
-    stamp = slab::stamp();
+  // Each `asm`: else the words are kept in registers, which costs an instruction or two on the usual path.
+  if (__builtin_expect(link != 0, false)) {
+    asm("" : "+m"(link), "+m"(check));
+    link += check;
     return nullptr;
   }
-  *list = reinterpret_cast<void*>(key);
+  next ^= slab::secret();
+  if (__builtin_expect(!slab::leads_somewhere(next), false)) {
+    asm("" : "+m"(link), "+m"(check));
+    link = check;
+    return nullptr;
+  }
+  *list = reinterpret_cast<void*>(next);
   return block;
 }
 

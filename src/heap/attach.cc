@@ -52,7 +52,7 @@ Heap* new_record() {
   // The record's for ever: what a thread leaves there serves the next one that has the record.
   heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
   heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
-  // release: pairs with the acquire of is_bin.
+  // release: pairs with the acquire of all_heaps.
   while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
@@ -207,9 +207,13 @@ void end_thread() {
   detach(heap);
 }
 
+const Heap* all_heaps() {
+  return __atomic_load_n(&records, __ATOMIC_ACQUIRE);
+}
+
 bool is_bin(const void* p) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(p);
-  for (Heap* heap = __atomic_load_n(&records, __ATOMIC_ACQUIRE); heap != nullptr; heap = heap->next_record) {
+  for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(heap->bins);
     if (offset < sizeof heap->bins) return offset % sizeof(Bin) == 0;
   }

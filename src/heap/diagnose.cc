@@ -23,23 +23,74 @@ bool is_canonical(const void* p) {
 
 // Where the link of a free block can lead: to another block of the class, or to the list's end.
 bool leads_on(const SlabHeader* slab, uintptr_t link) {
-  if (!slab::is_link(link)) return false;
-  const void* next = reinterpret_cast<const void*>(link);
+  const uintptr_t address = link ^ slab::secret();
+  const void* next = reinterpret_cast<const void*>(address);
   if (next == nullptr || is_bin(next)) return true;
-  if ((link & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(link - kWaiting))) return true;
+  if ((address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting))) return true;
   const SlabHeader* there = pages::find_slab(next);
   return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, next) &&
          slab::is_block(there, next);
 }
 
+constexpr unsigned kMostLooks = 10;
+constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change while they are walked
+
+// Racy: `slab` may be another thread's. Each block is seen to be one before it is read, and what was a slab
+// stays mapped.
+__attribute__((no_sanitize("thread"))) bool stands_in_list(const SlabHeader* slab, const void* p, void* block) {
+  for (unsigned left = kMostWalked; left != 0; --left) {
+    if (block == p) return true;
+    const SlabHeader* there = pages::find_slab(block);
+    if (there == nullptr || there->size_class != slab->size_class || !slab::is_block(there, block)) return false;
+    block = reinterpret_cast<void*>(relaxed(slab::link_word(block)) ^ slab::secret());
+  }
+  return false;
+}
+
+__attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const SlabHeader* slab, const void* p) {
+  const unsigned size_class = slab->size_class;
+  const Bin& bin = heap->bins[size_class];
+  if (stands_in_list(slab, p, bin.recent) || stands_in_list(slab, p, bin.blocks)) return true;
+  const Reserve& reserve = heap->reserve[size_class];
+  for (unsigned i = 0; i < reserve.count; ++i) {
+    void* list = heap->reserved[size_class][(reserve.first + i) % kReserveLists];
+    if (stands_in_list(slab, p, list)) return true;
+  }
+  for (const RemoteEntry& entry : heap->remote) {
+    if (entry.slab != slab) continue;
+    for (unsigned i = 0; i < entry.count && i < kFlushCount; ++i) {
+      if (entry.blocks[i] == p) return true;
+    }
+  }
+  return false;
+}
+
+// In a list of its slab's or of any heap's. Slow: for blocks of which all else says that they are free.
+__attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, const void* p) {
+  if (stands_in_list(slab, p, slab->free)) return true;
+  // acquire: pairs with the release of push_remote.
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  if (stands_in_list(slab, p, slab::chain_of(word))) return true;
+  for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
+    if (is_listed_in(heap, slab, p)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_free(const SlabHeader* slab, const void* p, bool waits) {
-  if (slab::is_tiny(slab)) return true;  // mark and link are one word
+  if (slab::is_tiny(slab)) return true;  // its link is a number of the slab's, and bound to its address
   void* block = const_cast<void*>(p);
-  // Who marks a block writes its link next. The program may have copied a mark, but then waiting is no harm.
+  unsigned looks = waits ? kMostLooks : 1;
   for (unsigned tries = waits ? 1000 : 1; tries != 0; --tries) {
-    if (leads_on(slab, slab::next_of(block)) || leads_on(slab, slab::next_remote(block))) return true;
+    const uintptr_t link = relaxed(slab::link_word(block));
+    if (!leads_on(slab, link)) return false;
+    // Who frees a block writes its link first, its check next, and then adds it to a list.
+    if (slab::agree(block, link, 0) || slab::agree(block, link, slab::kRemote)) {
+      if (is_listed(slab, p)) return true;
+      if (--looks == 0) return false;
+    }
     if (waits) os::yield();
   }
   return false;
@@ -80,7 +131,7 @@ void bad_bin(const void* p, unsigned size_class) {
     line << "a block was written to after it was freed: it leads to " << p;
   } else if (!slab::looks_free(header, block)) {
     line << p << " was freed twice, or written to after it was freed";
-  } else if (leads_on(header, slab::next_remote(block))) {
+  } else if (slab::next_remote(block) != slab::kNoLink) {
     line << p << " was freed by two threads at once";
   } else {
     line << p << " was written to after it was freed";

@@ -24,16 +24,18 @@ inline constexpr unsigned kRemoteEntries = 16;
 // What a heap has at hand of one class. malloc takes from `blocks`; free puts in `recent`; when `blocks`
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
 // Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
-// is marked as free (slab/free_block.h). Lists end in the bin itself, whose second word is never the stamp.
+// linked (slab/free_block.h). Lists end in the bin itself: what stands where a block has its link is no address
+// of a block, as the word before it is.
 struct Bin {
   void* blocks = this;
-  int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
+  int16_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
+  uint16_t no_link_of_32_bits = 0xffff;
   int16_t limit = 0;
-  uint16_t no_stamp = 0xffff;  // with the two before it: no stamp. Of 32 bits `room` alone is none.
+  uint16_t no_link = 0xffff;
   void* recent = this;
   uint64_t multiplier = 0;  // of the class: see slab/size_class.h
 };
-static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's stamp is");
+static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
 // Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
@@ -120,6 +122,8 @@ void count_resting(uint32_t* per_class);
 // another thread at the same time, or written to. Looks at a few blocks of each class.
 void check_freed_lately();
 
+// Records of all heaps there ever were, by next_record.
+const Heap* all_heaps();
 // The list of free blocks of some heap ends there.
 bool is_bin(const void* p);
 

@@ -49,7 +49,7 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
   SlabHeader* header = take(size, align, zeroed);
   if (header == nullptr) return nullptr;
   account(owner, header);
-  return *zeroed ? header->start : unmarked(header->start);
+  return header->start;
 }
 
 void claimed_before(const char* call, const SlabHeader* header) {

@@ -36,12 +36,6 @@ inline Kind claim_large(const char* call, SlabHeader* header) {
   claimed_before(call, header);
 }
 
-// What the program had there before may have been a free block. A copy of it, by realloc, must not look free.
-inline void* unmarked(void* block) {
-  if (__builtin_expect(slab::is_stamped(block), false)) slab::stamp_word(block) = 0;
-  return block;
-}
-
 // Makes all of a large or huge block read zero.
 void clear_large(SlabHeader* header);
 

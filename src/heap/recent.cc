@@ -80,10 +80,10 @@ void give_list(Heap* heap, const List& list, unsigned size_class) {
   void* block = list.first;
   for (unsigned left = list.count; left != 0; --left) {
     // It stays marked as free all the while.
-    const uintptr_t next = slab::next_of(block);
-    if (!slab::is_stamped(block) || !slab::is_link(next)) bad_bin(block, size_class);
+    void* next = slab::next_of(block);
+    if (__builtin_expect(next == slab::kNoLink, false)) bad_bin(block, size_class);
     give_to_slab(heap, block);
-    block = reinterpret_cast<void*>(next);
+    block = next;
   }
 }
 
@@ -107,7 +107,7 @@ void give_recent(Heap* heap, unsigned size_class) {
 void set_limits(Bin& bin, Reserve& reserve, int blocks, uint8_t lists) {
   const int held = bin.limit - bin.room;
   bin.limit = static_cast<int16_t>(blocks - 1);
-  bin.room = bin.limit - held;
+  bin.room = static_cast<int16_t>(bin.limit - held);
   reserve.allowed = lists;
 }
 
@@ -287,10 +287,10 @@ void check_slabs(const Heap* heap, const SlabHeader* slab) {
 
 void check_list(const Bin& bin, void* block, unsigned size_class) {
   for (unsigned left = kMostChecked; left != 0 && block != &bin; --left) {
-    if (pages::find_slab(block) == nullptr || !slab::is_stamped(block)) bad_bin(block, size_class);
-    const uintptr_t next = slab::next_of(block);
-    if (!slab::is_link(next)) bad_bin(block, size_class);
-    block = reinterpret_cast<void*>(next);
+    if (pages::find_slab(block) == nullptr) bad_bin(block, size_class);
+    void* next = slab::next_of(block);
+    if (next == slab::kNoLink) bad_bin(block, size_class);
+    block = next;
   }
 }
 

@@ -79,9 +79,9 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // ---- Remote frees (heap/remote.cc) ---------------------------------------------------------------
 
-// In the link of a block that waits in a heap's remote cache: the heap's address and this.
+// Where a block leads that waits in a heap's remote cache: to the heap's address and this.
 inline constexpr uintptr_t kWaiting = 1;
-// Puts p, which is marked as free, in the heap's remote cache, to be handed over with others of its slab.
+// Puts p in the heap's remote cache, to be handed over with others of its slab. One of 8 bytes is marked.
 void release_remote(Heap* heap, SlabHeader* slab, void* p);
 // Hands one block over at once; for threads that have ended.
 void release_remote_now(SlabHeader* slab, void* p);

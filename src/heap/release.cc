@@ -37,8 +37,10 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 void release_in_slab(SlabHeader* slab, void* p) {
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
-  if (slab::is_gone(slab, p) || (slab::looks_free(slab, p) && is_free(slab, p, true))) {
-    slab::double_free(slab, p, "free", base::refuse);
+  if (slab::is_gone(slab, p)) slab::double_free(slab, p, "free", base::refuse);
+  if (slab::looks_free(slab, p)) {
+    if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
+    slab::link_word(p) = 0;  // what the program left there must not be taken for another free's
   }
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
@@ -48,17 +50,14 @@ void release_in_slab(SlabHeader* slab, void* p) {
   // thread that never asked for such blocks, or not for long, has no use for them.
   const bool handed_over =
       nobody || slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0;
-  if (foreign && handed_over && !slab::is_tiny(slab)) {
-    // No exchange: the line is another processor's, and many such frees wait for theirs at the same time. Who
-    // frees the block at this very moment is found when the blocks are handed over.
-    slab::stamp_word(p) = slab::stamp();
-  } else if (foreign && !slab::mark_free(slab, p) && is_free(slab, p, true)) {
-    slab::double_free(slab, p, "free");
-  }
+  // No exchange for what is handed over: the line is another processor's, and many such frees wait for theirs
+  // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
+  const bool exchanged = foreign && (!handed_over || slab::is_tiny(slab));
+  if (exchanged && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
   if (nobody) return release_remote_now(slab, p);
   if (foreign && handed_over) return release_remote(heap, slab, p);
   if (slab::is_tiny(slab)) return release_direct(heap, slab, p);  // direct since it was reclaimed
-  release_recent(&heap->bins[slab->size_class], p, slab::stamp());
+  release_recent(&heap->bins[slab->size_class], p);
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   // In the middle of a list: nothing to go on with.
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
-  slab::mark_free(slab, p);  // it may have been taken out of a list that clears it
+  if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
   if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
@@ -124,16 +123,15 @@ __attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
   SlabHeader* slab = slot - slot->back;
   check_live("free", slab, p);
   if ((owner_of(slab) & kDirect) != 0) return release_direct(thread_heap, slab, p);
-  release_recent(slab->bin, p, slab::stamp());
+  release_recent(slab->bin, p);
 }
 
 // Most often a block of more than 8 KiB.
 __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
   Bin* bin = slot->bin;
-  const uintptr_t stamp = slab::stamp();
-  const bool live = slab::is_start_in_slab(slot, bin->multiplier, p) && slab::stamp_word(p) != stamp;
+  const bool live = slab::is_start_in_slab(slot, bin->multiplier, p) && !slab::looks_free(p);
   if (__builtin_expect(!live, false)) return release_suspect(p, slot);
-  release_recent(bin, p, stamp);
+  release_recent(bin, p);
 }
 
 __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {

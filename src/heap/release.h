@@ -19,11 +19,9 @@ __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeade
   if (__builtin_expect(slab->live == 0, false)) emptied(heap, slab);
 }
 
-// The block, whose second word the caller looked at, is kept at hand.
-__attribute__((always_inline)) inline void release_recent(Bin* bin, void* p, uintptr_t stamp) {
-  slab::stamp_word(p) = stamp;
-  asm("" ::: "memory");  // else both are put together in a vector, which takes longer
-  slab::link_word(p) = reinterpret_cast<uintptr_t>(bin->recent) + stamp;
+// The block, which the caller knows to be live, is kept at hand.
+__attribute__((always_inline)) inline void release_recent(Bin* bin, void* p) {
+  slab::set_next(p, bin->recent);
   bin->recent = p;
   if (__builtin_expect(--bin->room < 0, false)) put_aside(bin);
 }
@@ -43,12 +41,11 @@ __attribute__((always_inline)) inline void release(void* p) {
     asm("" : "+r"(distance));
     return release_slow(p, pages::header_at(distance));
   }
-  const uintptr_t stamp = slab::stamp();
-  if (__builtin_expect(slab::stamp_word(p) == stamp, false)) {
+  if (__builtin_expect(slab::looks_free(p), false)) {
     asm("" : "+r"(distance));
     return release_slow(p, pages::header_at(distance));
   }
-  release_recent(bin, p, stamp);
+  release_recent(bin, p);
 }
 
 }  // namespace hummock::heap

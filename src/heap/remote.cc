@@ -70,8 +70,8 @@ void* chain_up(const Heap* heap, const RemoteEntry& entry) {
   for (uint32_t i = 0; i < entry.count; ++i) {
     void* block = entry.blocks[i];
     if (!slab::is_tiny(entry.slab)) {
-      const bool mine = slab::next_remote(block) == reinterpret_cast<uintptr_t>(waiting_in(heap));
-      if (__builtin_expect(!mine || !slab::is_stamped(block), false)) bad_bin(block, entry.slab->size_class);
+      const bool mine = slab::next_remote(block) == waiting_in(heap);
+      if (__builtin_expect(!mine, false)) bad_bin(block, entry.slab->size_class);
     }
     slab::link_remote(entry.slab, block, chain);
     chain = block;
@@ -90,13 +90,13 @@ void flush(const Heap* heap, RemoteEntry& entry) {
 }  // namespace
 
 void release_remote(Heap* heap, SlabHeader* slab, void* p) {
+  if (!slab::is_tiny(slab)) slab::set_next_remote(p, waiting_in(heap));
   RemoteEntry& entry = entry_for(heap, slab);
   if (entry.slab != slab) {
     flush(heap, entry);
     entry.slab = slab;
     heap->remote_used = true;
   }
-  if (!slab::is_tiny(slab)) slab::set_next_remote(p, waiting_in(heap));
   entry.blocks[entry.count] = p;
   if (++entry.count == kFlushCount) flush(heap, entry);
 }

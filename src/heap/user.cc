@@ -36,8 +36,9 @@ void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
 
 size_t length_of(const Bin& bin) {
   size_t length = 0;
-  for (void* block = bin.blocks; block != &bin; block = reinterpret_cast<void*>(slab::next_of(block)))
+  for (void* block = bin.blocks; block != &bin && block != slab::kNoLink; block = slab::next_of(block)) {
     ++length;
+  }
   return length;
 }
 

@@ -1,15 +1,15 @@
-// What stands in a free block: a link and a stamp, both made with a secret of the process.
+// What stands in a free block: its link, twice. A link is the next block of its list ^ a secret of the process.
 //
-//   first word   the next block of its list, plus `stamp`
-//   second word  `stamp`
+// malloc follows a link only when both words agree, and clears the second. So a write to one of them shows,
+// whatever it writes; what is written to both leads to an address nobody chose, most often to none, which shows
+// too. A list ends in the bin that its blocks are for, which never looks like a free block.
 //
-// Handing out clears the stamp. So free sees at the call whether a block is free already, and malloc whether
-// the next block of a list is what it was: who writes to a freed block cannot make malloc return an address
-// of his choice unless he knows the secret. A list ends in the bin that its blocks are for, whose second word
-// is never the stamp.
+// free sees at the call whether a block is free already: the upper 16 bits of all links are the same. A block of
+// the program's that has them where the link stands, by chance or because it is a copy of a free block, is
+// looked for in the lists (heap/diagnose.h).
 //
-// A list of blocks that other threads freed (slab/remote.h) has `kRemote` in its links and ends in null. So
-// neither kind of list is taken for the other when two threads free one block at once.
+// A list of blocks that other threads freed (slab/remote.h) has `kRemote` in its first words and ends in null.
+// So neither kind of list is taken for the other when two threads free one block at once.
 //
 // Blocks of 8 bytes have room for one word: the next block's number in the slab, mixed with the block's
 // address and the secret. What is no such number is no free block.
@@ -21,54 +21,72 @@
 
 namespace hummock::slab {
 
-// key + stamp = 0. Atomic, relaxed: written before fast_limit lets any thread look; who sees it late finds an
-// empty bin, and then the lock of initialise(). The key is a large negative number: with 64 bits, key plus an
-// address is negative, and so is key plus whatever programs write most (pointers, small numbers of either
-// sign). So a link that was written to shows by its sign. Written once, before the first block is handed out.
-struct Secret {
-  uintptr_t key;
-  uintptr_t stamp;
-};
-extern Secret secret HUMMOCK_HIDDEN;
-__attribute__((always_inline)) inline uintptr_t key() {
-  return relaxed(secret.key);
-}
-__attribute__((always_inline)) inline uintptr_t stamp() {
-  return relaxed(secret.stamp);
+// With 64 bits, its upper and its lower 16 are the same and no part of an address, the first of them 1. Written
+// once, before the first block is handed out. Atomic, relaxed: who sees it late finds an empty bin, and then the lock of
+// initialise().
+extern uintptr_t secret_word HUMMOCK_HIDDEN;
+__attribute__((always_inline)) inline uintptr_t secret() {
+  return relaxed(secret_word);
 }
 void make_secret(uint64_t random);
 
-inline constexpr uintptr_t kRemote = sizeof(void*) == 8 ? uintptr_t{1} << (sizeof(void*) * 8 - 1) : 1;
+inline constexpr bool kMarksLinks = sizeof(void*) == 8;  // by their upper bits
+inline constexpr uintptr_t kRemote = 1;
 
-inline uintptr_t& link_word(void* block) {
+inline uintptr_t& check_word(void* block) {
   return *static_cast<uintptr_t*>(block);
 }
-inline uintptr_t& stamp_word(void* block) {
+inline uintptr_t& link_word(void* block) {
   return static_cast<uintptr_t*>(block)[1];
 }
 
-// False for what no link decodes to.
-inline bool is_link(uintptr_t link) {
-  return sizeof(void*) < 8 || static_cast<intptr_t>(link) >= 0;
+inline uintptr_t link_to(const void* next) {
+  return reinterpret_cast<uintptr_t>(next) ^ secret();
 }
-
-inline uintptr_t next_of(void* block) {
-  return link_word(block) + key();
+__attribute__((always_inline)) inline void set_link(void* block, uintptr_t link, uintptr_t kind = 0) {
+  link_word(block) = link;
+  asm("" ::: "memory");  // else both are put together in a vector, which takes longer
+  check_word(block) = link ^ kind;
 }
 inline void set_next(void* block, const void* next) {
-  link_word(block) = reinterpret_cast<uintptr_t>(next) + stamp();
-}
-
-// Of blocks that other threads freed.
-inline uintptr_t next_remote(void* block) {
-  return (link_word(block) ^ kRemote) + key();
+  set_link(block, link_to(next));
 }
 inline void set_next_remote(void* block, const void* next) {
-  link_word(block) = (reinterpret_cast<uintptr_t>(next) + stamp()) ^ kRemote;
+  set_link(block, link_to(next), kRemote);
 }
 
-inline bool is_stamped(void* block) {
-  return relaxed(stamp_word(block)) == stamp();
+// Where a link leads that was written to. No block stands there.
+inline void* const kNoLink = reinterpret_cast<void*>(uintptr_t{1});
+
+// False for most of what no link decodes to.
+__attribute__((always_inline)) inline bool leads_somewhere(uintptr_t next) {
+  return !kMarksLinks || static_cast<intptr_t>(next) >= 0;
+}
+inline bool agree(void* block, uintptr_t link, uintptr_t kind) {
+  return relaxed(check_word(block)) == (link ^ kind);
+}
+inline void* next_of(void* block, uintptr_t kind = 0) {
+  const uintptr_t link = relaxed(link_word(block));
+  return agree(block, link, kind) ? reinterpret_cast<void*>(link ^ secret()) : kNoLink;
+}
+// Of blocks that other threads freed.
+inline void* next_remote(void* block) {
+  return next_of(block, kRemote);
+}
+
+// True for each link, and for few other words. With 32 bits the check decides.
+__attribute__((always_inline)) inline bool is_like_link(void* block, uintptr_t link) {
+  if (!kMarksLinks) return agree(block, link, 0) || agree(block, link, kRemote);
+  return static_cast<uint16_t>(uint64_t{link} >> 48) == static_cast<uint16_t>(secret());
+}
+// Is it a free block? False: certainly not.
+__attribute__((always_inline)) inline bool looks_free(void* block) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+  // As above, in one instruction.
+  return static_cast<uint16_t*>(block)[7] == static_cast<uint16_t>(secret());
+#else
+  return is_like_link(block, relaxed(link_word(block)));
+#endif
 }
 
 // ---- Blocks of 8 bytes ---------------------------------------------------------------------------
@@ -76,7 +94,7 @@ inline bool is_stamped(void* block) {
 inline constexpr size_t kTinyEnd = kSlotSize / kTinySize;  // no block's number: the list's end
 
 inline uint64_t tiny_mask(const void* block) {
-  const uint64_t mixed = (reinterpret_cast<uintptr_t>(block) ^ uint64_t{key()}) * 0x9e3779b97f4a7c15u;
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(block) ^ uint64_t{secret()}) * 0x9e3779b97f4a7c15u;
   return mixed ^ (mixed >> 32);
 }
 inline uint64_t& tiny_word(void* block) {

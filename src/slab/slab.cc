@@ -65,28 +65,18 @@ void check_free(const SlabHeader* slab, void* block) {
   }
 }
 
-// What the memory is next may be copied by a program that never wrote there, to the start of a live block: no
-// mark may be left. Blocks of gone pages have none, unless the system kept their memory; they are only read.
-void unmark(SlabHeader* slab) {
-  if (is_tiny(slab)) return;  // their mark counts at their address alone
-  const size_t size = row_of(slab).block_size;
-  char* block = slab->start;
-  for (size_t left = slab->carved; left != 0; --left, block += size) {
-    if (is_stamped(block)) stamp_word(block) = 0;
-  }
-}
-
 }  // namespace
 
-Secret secret;
+uintptr_t secret_word;
 
 void make_secret(uint64_t random) {
-  constexpr unsigned kBits = sizeof(uintptr_t) * 8;
-  constexpr uintptr_t kLeast = uintptr_t{0xa}
-                               << (kBits - 4);  // and at most 0xe…: in the middle of what is negative
-  const uintptr_t key = kLeast + (static_cast<uintptr_t>(random) >> 2);
-  set_relaxed(secret.key, key);
-  set_relaxed(secret.stamp, 0 - key);
+  uint64_t word = random;
+  if (kMarksLinks) {
+    // What seldom stands in a program's memory: no address, no small number, no text, no usual fraction.
+    const uint64_t upper = 0xe080 | (random >> 48 & 0x0f7f);
+    word = upper << 48 | (random & 0xffffffff0000) | upper;
+  }
+  set_relaxed(secret_word, static_cast<uintptr_t>(word));
 }
 
 void link_tiny(const SlabHeader* slab, void* block, const void* next) {
@@ -99,8 +89,7 @@ void* next_free(const SlabHeader* slab, void* block) {
     const uint64_t number = tiny_next(block);
     return number == kTinyEnd ? end_of(slab) : number < kTinyEnd ? slab->start + number * kTinySize : kNoLink;
   }
-  const uintptr_t next = next_of(block);
-  return is_link(next) ? reinterpret_cast<void*>(next) : kNoLink;
+  return next_of(block);
 }
 
 void* next_remote_free(const SlabHeader* slab, void* block) {
@@ -108,8 +97,7 @@ void* next_remote_free(const SlabHeader* slab, void* block) {
     void* next = next_free(slab, block);
     return next == end_of(slab) ? nullptr : next;
   }
-  const uintptr_t next = next_remote(block);
-  return is_link(next) ? reinterpret_cast<void*>(next) : kNoLink;
+  return next_remote(block);
 }
 
 bool mark_free(const SlabHeader* slab, void* block) {
@@ -117,7 +105,7 @@ bool mark_free(const SlabHeader* slab, void* block) {
     const uint64_t mask = tiny_mask(block);
     return (__atomic_exchange_n(&tiny_word(block), mask ^ kTinyEnd, __ATOMIC_RELAXED) ^ mask) > kTinyEnd;
   }
-  return __atomic_exchange_n(&stamp_word(block), stamp(), __ATOMIC_RELAXED) != stamp();
+  return !is_like_link(block, __atomic_exchange_n(&link_word(block), link_to(nullptr), __ATOMIC_RELAXED));
 }
 
 bool is_gone(const SlabHeader* slab, const void* block) {
@@ -166,7 +154,6 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 
 void destroy(SlabHeader* slab) {
   set_owner(slab, kNobody);
-  unmark(slab);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
   pages::release_span(slab);
@@ -184,9 +171,9 @@ void set_bin(SlabHeader* slab, heap::Bin* bin) {
   for (size_t left = slab->carved;; --left) {
     if (left == 0) corrupted(slab, "a freed block was written to or freed twice");
     check_free(slab, block);
-    const uintptr_t next = next_of(block);
-    if (next == reinterpret_cast<uintptr_t>(end)) break;
-    block = reinterpret_cast<void*>(next);
+    void* next = next_of(block);
+    if (next == end) break;
+    block = next;  // kNoLink is no block
   }
   set_next(block, bin);
 }

@@ -71,14 +71,12 @@ void drain(SlabHeader* slab, const Returned& returned);
 inline bool is_tiny(const SlabHeader* slab) {
   return slab->size_class == kTiny;
 }
-inline void* const kNoLink = reinterpret_cast<void*>(uintptr_t{1});
 
 // `next` stands in the same slab where blocks are tiny; else anywhere.
 void link_tiny(const SlabHeader* slab, void* block, const void* next);
 inline void link_free(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
   set_next(block, next);
-  stamp_word(block) = stamp();
 }
 inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
@@ -127,9 +125,9 @@ __attribute__((always_inline)) inline bool is_start(const SlabHeader* slot, uint
 
 // ---- Is a block free? --------------------------------------------------------------------------
 
-// It bears the mark of one.
+// False: certainly not. True: look closely, with is_free of heap/diagnose.h.
 inline bool looks_free(const SlabHeader* slab, void* block) {
-  return is_tiny(slab) ? tiny_next(block) <= kTinyEnd : is_stamped(block);
+  return is_tiny(slab) ? tiny_next(block) <= kTinyEnd : looks_free(block);
 }
 // Marks a block of which others may say so at the same time: false when it was marked already. Relaxed: what
 // is made of it is told by push_remote.
