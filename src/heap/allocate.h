@@ -45,7 +45,8 @@ __attribute__((always_inline)) inline void* pop_list(void** list) {
   link = 0;
 #else
   // Compared and cleared in one instruction. The second word of a bin, where lists end, is put back. Threads
-  // without a heap share theirs: it may be off by a few addresses for a moment, and allocate_slow puts it right.
+  // without a heap share theirs: it may be off by a few addresses for a moment, and allocate_slow puts it
+  // right.
   link -= next;
 #endif
   // Each `asm`: else the words are kept in registers, which costs an instruction or two on the usual path.

@@ -37,17 +37,20 @@ constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change 
 
 // Racy: `slab` may be another thread's. Each block is seen to be one before it is read, and what was a slab
 // stays mapped.
-__attribute__((no_sanitize("thread"))) bool stands_in_list(const SlabHeader* slab, const void* p, void* block) {
+__attribute__((no_sanitize("thread"))) bool stands_in_list(const SlabHeader* slab, const void* p,
+                                                           void* block) {
   for (unsigned left = kMostWalked; left != 0; --left) {
     if (block == p) return true;
     const SlabHeader* there = pages::find_slab(block);
-    if (there == nullptr || there->size_class != slab->size_class || !slab::is_block(there, block)) return false;
+    if (there == nullptr || there->size_class != slab->size_class || !slab::is_block(there, block))
+      return false;
     block = reinterpret_cast<void*>(relaxed(slab::link_word(block)) ^ slab::secret());
   }
   return false;
 }
 
-__attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const SlabHeader* slab, const void* p) {
+__attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const SlabHeader* slab,
+                                                         const void* p) {
   const unsigned size_class = slab->size_class;
   const Bin& bin = heap->bins[size_class];
   if (stands_in_list(slab, p, bin.recent) || stands_in_list(slab, p, bin.blocks)) return true;

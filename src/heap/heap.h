@@ -24,14 +24,13 @@ inline constexpr unsigned kRemoteEntries = 16;
 // What a heap has at hand of one class. malloc takes from `blocks`; free puts in `recent`; when `blocks`
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
 // Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
-// linked (slab/free_block.h). Lists end in the bin itself: what stands where a block has its link is no address
-// of a block, as the word before it is.
+// linked (slab/free_block.h). Lists end in the bin itself: where a block has its link it has no address, as
+// the word before it is.
 struct Bin {
   void* blocks = this;
-  int16_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
-  uint16_t no_link_of_32_bits = 0xffff;
+  int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
   int16_t limit = 0;
-  uint16_t no_link = 0xffff;
+  uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   void* recent = this;
   uint64_t multiplier = 0;  // of the class: see slab/size_class.h
 };

@@ -107,7 +107,7 @@ void give_recent(Heap* heap, unsigned size_class) {
 void set_limits(Bin& bin, Reserve& reserve, int blocks, uint8_t lists) {
   const int held = bin.limit - bin.room;
   bin.limit = static_cast<int16_t>(blocks - 1);
-  bin.room = static_cast<int16_t>(bin.limit - held);
+  bin.room = bin.limit - held;
   reserve.allowed = lists;
 }
 
@@ -251,7 +251,8 @@ unsigned count_recent(const Heap* heap, unsigned size_class) {
 
 namespace {
 
-constexpr unsigned kMostChecked = 64;
+constexpr unsigned kMostChecked = 300;
+static_assert(kMostChecked > kListBlocks);
 
 void check_marked(const SlabHeader* slab, void* block) {
   if (!slab::stands_in(slab, block) || !slab::looks_free(slab, block)) bad_bin(block, slab->size_class);
@@ -285,22 +286,26 @@ void check_slabs(const Heap* heap, const SlabHeader* slab) {
   }
 }
 
-void check_list(const Bin& bin, void* block, unsigned size_class) {
-  for (unsigned left = kMostChecked; left != 0 && block != &bin; --left) {
-    if (pages::find_slab(block) == nullptr) bad_bin(block, size_class);
-    void* next = slab::next_of(block);
-    if (next == slab::kNoLink) bad_bin(block, size_class);
+// Some of the list's blocks, and that it has so many. Where it has not, a block of it is in another list,
+// too.
+void check_list(const Bin& bin, const List& list, unsigned size_class) {
+  void* block = list.first;
+  unsigned count = 0;
+  for (; count != kMostChecked && block != &bin; ++count) {
+    void* next = pages::find_slab(block) == nullptr ? slab::kNoLink : slab::next_of(block);
+    if (next == slab::kNoLink || count == list.count) bad_bin(block, size_class);
     block = next;
   }
+  if (block == &bin && count != list.count) bad_bin(list.first, size_class);
 }
 
 void check_lists(const Heap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
-  check_list(bin, bin.recent, size_class);
-  check_list(bin, bin.blocks, size_class);
+  check_list(bin, {bin.recent, static_cast<unsigned>(bin.limit - bin.room)}, size_class);
+  if (bin.blocks != &bin && slab::next_of(bin.blocks) == slab::kNoLink) bad_bin(bin.blocks, size_class);
   const Reserve& reserve = heap->reserve[size_class];
   for (unsigned i = 0; i < reserve.count; ++i) {
-    check_list(bin, reserved(heap, size_class, reserve.first + i).first, size_class);
+    check_list(bin, reserved(heap, size_class, reserve.first + i), size_class);
   }
 }
 

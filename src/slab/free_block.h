@@ -1,15 +1,16 @@
-// What stands in a free block: its link, twice. A link is the next block of its list ^ a secret of the process.
+// What stands in a free block: its link, twice. A link is the next block of its list ^ a secret of the
+// process.
 //
 // malloc follows a link only when both words agree, and clears the second. So a write to one of them shows,
-// whatever it writes; what is written to both leads to an address nobody chose, most often to none, which shows
-// too. A list ends in the bin that its blocks are for, which never looks like a free block.
+// whatever it writes; what is written to both leads to an address nobody chose, most often to none, which
+// shows too. A list ends in the bin that its blocks are for, which never looks like a free block.
 //
-// free sees at the call whether a block is free already: the upper 16 bits of all links are the same. A block of
-// the program's that has them where the link stands, by chance or because it is a copy of a free block, is
+// free sees at the call whether a block is free already: the upper 16 bits of all links are the same. A block
+// of the program's that has them where the link stands, by chance or because it is a copy of a free block, is
 // looked for in the lists (heap/diagnose.h).
 //
-// A list of blocks that other threads freed (slab/remote.h) has `kRemote` in its first words and ends in null.
-// So neither kind of list is taken for the other when two threads free one block at once.
+// A list of blocks that other threads freed (slab/remote.h) has `kRemote` in its first words and ends in
+// null. So neither kind of list is taken for the other when two threads free one block at once.
 //
 // Blocks of 8 bytes have room for one word: the next block's number in the slab, mixed with the block's
 // address and the secret. What is no such number is no free block.
@@ -21,9 +22,9 @@
 
 namespace hummock::slab {
 
-// With 64 bits, its upper and its lower 16 are the same and no part of an address, the first of them 1. Written
-// once, before the first block is handed out. Atomic, relaxed: who sees it late finds an empty bin, and then the lock of
-// initialise().
+// With 64 bits, its upper and its lower 16 are the same and no part of an address, the first of them 1.
+// Written once, before the first block is handed out. Atomic, relaxed: who sees it late finds an empty bin,
+// and then the lock of initialise().
 extern uintptr_t secret_word HUMMOCK_HIDDEN;
 __attribute__((always_inline)) inline uintptr_t secret() {
   return relaxed(secret_word);

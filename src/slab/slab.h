@@ -39,7 +39,7 @@ inline void set_owner(SlabHeader* slab, uintptr_t owner, uintptr_t freer = 0) {
 }
 
 // Has each free of the slab's blocks look closely, or no more. A slab with pages that are gone stays closed:
-// a free block there has lost its stamp.
+// a free block there has lost its link.
 inline void close_frees(SlabHeader* slab) {
   for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].free_bound, uint64_t{0});
 }
