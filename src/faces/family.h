@@ -89,11 +89,11 @@ inline void* whole_pages(size_t size) {
 }
 
 inline void release_sized(void* block, size_t size) {
-  if (block != nullptr) heap::release_sized(block, size);
+  heap::release_sized(block, size);
 }
 
 inline void release_aligned_sized(void* block, size_t alignment, size_t size) {
-  if (block != nullptr) heap::release_aligned_sized(block, alignment, size);
+  heap::release_aligned_sized(block, alignment, size);
 }
 
 inline size_t usable_size(const void* block) {

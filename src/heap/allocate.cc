@@ -285,22 +285,32 @@ size_t usable_size(const void* p) {
   return __builtin_expect(room != 0, true) ? room : usable_size_slow(p);
 }
 
-void release_sized(void* p, size_t size) {
+namespace {
+
+// `align` 0: none was claimed.
+void release_claimed(const char* call, void* p, size_t align, size_t size) {
+  if (p == nullptr) return;
   if (sees_every_call()) {
-    if (is_checked()) return checked::release_sized("free_sized", p, 0, size);
-    if (served::owns(p)) return served::release_sized("free_sized", p, 0, size);
+    if (is_checked()) return checked::release_sized(call, p, align, size);
+    if (served::owns(p)) return served::release_sized(call, p, align, size);
   }
-  check_claim("free_sized", p, find_block("free_sized", p).room, size, 0);
+  const size_t own = room_in_own(pages::header_of(p), p);
+  check_claim(call, p, own != 0 ? own : find_block(call, p).room, size, align);
   release(p);
 }
 
-void release_aligned_sized(void* p, size_t align, size_t size) {
-  if (sees_every_call()) {
-    if (is_checked()) return checked::release_sized("free_aligned_sized", p, align, size);
-    if (served::owns(p)) return served::release_sized("free_aligned_sized", p, align, size);
+}  // namespace
+
+void release_sized_slow(void* p, size_t size) {
+  if (size <= kDirectSize || size > slab::kMaxSmall || sees_every_call()) {
+    return release_claimed("free_sized", p, 0, size);
   }
-  check_claim("free_aligned_sized", p, find_block("free_aligned_sized", p).room, size, align);
-  release(p);
+  const Bin* expected = &thread_heap->bins[slab::class_of(size)];
+  release_or(p, expected, [=](intptr_t) { release_claimed("free_sized", p, 0, size); });
+}
+
+void release_aligned_sized(void* p, size_t align, size_t size) {
+  release_claimed("free_aligned_sized", p, align, size);
 }
 
 }  // namespace hummock::heap

@@ -75,10 +75,14 @@ inline void* pop_any(Bin* bin, unsigned size_class) {
   return size_class != slab::kTiny ? pop(bin) : pop_tiny(bin);
 }
 
+// At most kDirectSize.
+__attribute__((always_inline)) inline Bin* bin_of_size(Heap* heap, size_t size) {
+  return reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);
+}
+
 __attribute__((always_inline)) inline void* allocate(size_t size) {
   if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
-  Heap* heap = thread_heap;
-  Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);
+  Bin* bin = bin_of_size(thread_heap, size);
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
 }

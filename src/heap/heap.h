@@ -100,7 +100,7 @@ void* reallocate(void* p, size_t size);             // size ≠ 0
 void* reallocate_zeroed(void* p, size_t size);
 size_t usable_size(const void* p);  // 0 for null
 size_t good_size(size_t size);
-void release_sized(void* p, size_t size);
+void release_sized(void* p, size_t size);  // in heap/release.h; null does nothing, as with the next
 void release_aligned_sized(void* p, size_t align, size_t size);
 bool trim(size_t keep);
 bool owns(const void* p);

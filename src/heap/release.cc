@@ -33,7 +33,25 @@ constexpr size_t kCacheLine = 64;
 // Frees of blocks that go to the slab's own list.
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p);
 
-// The block is kept like one of our own: its slab's owner has no use for it yet, and here it is at hand.
+// A live block of a slab that this heap does not own. Some are kept like our own: the slab's owner has no use
+// for them yet, and here they are at hand. Blocks that share a cache line stay with one thread: else two
+// would write to one line for ever. And a thread that never asked for such blocks, or not for long, has no
+// use for them.
+__attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
+  // No exchange for what is handed over: the line is another processor's, and many such frees wait for theirs
+  // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
+  const unsigned size_class = slab->size_class;
+  const bool handed_over =
+      slab::kTable.row[size_class].block_size < kCacheLine || heap->reserve[size_class].allowed == 0;
+  if ((!handed_over || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) {
+    slab::double_free(slab, p, "free");
+  }
+  if (handed_over) return release_remote(heap, slab, p);
+  release_recent(&heap->bins[size_class], p);
+}
+
+// Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked
+// at.
 void release_in_slab(SlabHeader* slab, void* p) {
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
@@ -44,18 +62,11 @@ void release_in_slab(SlabHeader* slab, void* p) {
   }
   Heap* heap = thread_heap;
   if (heap == &empty_heap) heap = attach();
-  const bool nobody = heap == nullptr || heap == &ended_heap;
-  const bool foreign = nobody || !reclaim(heap, slab);
-  // Blocks that share a cache line stay with one thread: else two would write to one line for ever. And a
-  // thread that never asked for such blocks, or not for long, has no use for them.
-  const bool handed_over =
-      nobody || slab::row_of(slab).block_size < kCacheLine || heap->reserve[slab->size_class].allowed == 0;
-  // No exchange for what is handed over: the line is another processor's, and many such frees wait for theirs
-  // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
-  const bool exchanged = foreign && (!handed_over || slab::is_tiny(slab));
-  if (exchanged && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  if (nobody) return release_remote_now(slab, p);
-  if (foreign && handed_over) return release_remote(heap, slab, p);
+  if (heap == nullptr || heap == &ended_heap) {
+    if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+    return release_remote_now(slab, p);
+  }
+  if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
   if (slab::is_tiny(slab)) return release_direct(heap, slab, p);  // direct since it was reclaimed
   release_recent(&heap->bins[slab->size_class], p);
 }
@@ -94,7 +105,6 @@ __attribute__((noinline)) void release_unserved(void* p) {
 }
 
 __attribute__((noinline)) void release_other(void* p) {
-  if (p == nullptr) return;
   if (served::is_on()) return served::release_or(p, release_unserved);
   release_unserved(p);
 }
@@ -111,11 +121,15 @@ __attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab) {
   if (heap->reserve[size_class].direct == 0) lighten(heap, size_class);
 }
 
+__attribute__((always_inline)) inline void count_direct(Heap* heap, SlabHeader* slab) {
+  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
+  if (__builtin_expect(slab->live == 0 || direct == 0, false)) after_direct(heap, slab);
+}
+
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {
   if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
   slab::put_block(slab, p);
-  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
-  if (__builtin_expect(slab->live == 0 || direct == 0, false)) after_direct(heap, slab);
+  count_direct(heap, slab);
 }
 
 // A block of this thread's own that is not plainly live: it is looked at closely.
@@ -134,17 +148,45 @@ __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
   release_recent(bin, p);
 }
 
-__attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
+__attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Heap* heap) {
   SlabHeader* slab = slot - slot->back;
   const bool live = slab::is_start(slot, slot->bin->multiplier, p) && !slab::looks_free(slab, p);
   if (__builtin_expect(!live, false)) return release_suspect(p, slot);
   release_direct(heap, slab, p);
 }
 
+// As most often: a block of at most 8 KiB, whose slab is one slot and not full.
+__attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
+  const bool small = reinterpret_cast<uintptr_t>(p) * slot->bin->multiplier < relaxed(slot->free_bound);
+  if (__builtin_expect(!small || slab::is_tiny(slot) || slot->full || slab::looks_free(p), false)) {
+    return release_any_direct(p, slot, heap);
+  }
+  slab::set_next(p, slot->free);
+  slot->free = p;
+  --slot->live;
+  count_direct(heap, slot);
+}
+
+// Plainly a live block of another thread's slab, of at most 8 KiB; the home of a slab that may be reclaimed
+// is us.
+__attribute__((always_inline)) inline bool is_foreign(const SlabHeader* slot, const Heap* heap, void* p) {
+  if (slot->kind != Kind::slab || slab::is_tiny(slot) || relaxed(slot->home) == heap) return false;
+  os::fetch_for_write(p);
+  const uint64_t product = slab::product_of(slab::row_of(slot), p);
+  return product < relaxed(slot->free_bound) && !slab::looks_free(p);
+}
+
+__attribute__((noinline)) void release_whole(SlabHeader* header, Heap* heap) {
+  claim_large("free", header);
+  release_span(heap, header);
+}
+
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  if (!is_large(slot, p) || relaxed(fast_limit) == 0) return release_other(p);
-  claim_large("free", slot);
-  release_span(heap, slot);
+  if (p == nullptr) return;
+  if (relaxed(fast_limit) == 0 || !heap->attached) return release_other(p);
+  if (is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
+  if (is_large(slot, p)) return release_whole(slot, heap);
+  release_other(p);
 }
 
 }  // namespace

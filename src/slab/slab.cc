@@ -27,7 +27,7 @@ void* take_gone(SlabHeader* slab) {
   const Range range = range_in_page(slab, page);
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
-  if (slab->gone.own == 0) open_frees(slab);
+  open_frees(slab);
   return link_up(slab, range);
 }
 
@@ -118,6 +118,8 @@ bool is_gone(const SlabHeader* slab, const void* block) {
 }
 
 void open_frees(SlabHeader* slab) {
+  // acquire: as in is_gone.
+  if (slab->gone.own != 0 || (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) return;
   const SizeClass& row = row_of(slab);
   const uint64_t carved = slab->carved * row.step;
   const uint64_t bound = stands_at_multiples(row) ? product_of(row, slab->start) + carved : carved;

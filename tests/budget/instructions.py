@@ -40,18 +40,33 @@ LARGE = [
     ("100 KiB pair, fragmented heap", "fragmented", 1, 100 << 10, 4000, None),
     ("4 MiB pair, fragmented heap", "fragmented", 1, 4 << 20, 1000, None),
 ]
+# operator new and the sized operator delete, as C++ containers call them: at most 15 over malloc and free.
+OPERATORS = [
+    ("new, sized delete 64 B", "empty", 1, 64, 20000, 55.0),
+    ("batch-1000 64 B", "empty", 1000, 64, 100, 55.0),
+    ("new, sized delete 1 KiB", "empty", 1, 1024, 20000, None),
+    ("new, sized delete 5 KB", "empty", 1, 5000, 20000, None),
+    ("new, sized delete 1 MiB", "empty", 1, 1 << 20, 4000, None),
+]
 # The same in checked mode, with the stacks of the loop's few frames and without stacks.
 CHECKED = [
     ("checked pair 64 B", "empty", 1, 64, 5000, 2100.0),
     ("checked batch-1000 64 B", "empty", 1000, 64, 5, 2100.0),
 ]
 NO_STACKS = [case[:5] + (1000.0,) for case in CHECKED]
-CASES = {"small": SMALL, "large": LARGE, "checked": CHECKED, "checked_no_stacks": NO_STACKS}
+CASES = {
+    "small": SMALL,
+    "large": LARGE,
+    "operators": OPERATORS,
+    "checked": CHECKED,
+    "checked_no_stacks": NO_STACKS,
+}
 MODES = {
     "checked": {"HUMMOCK_CHECKED": "on"},
     "checked_no_stacks": {"HUMMOCK_CHECKED": "on", "HUMMOCK_STACKS": "0"},
 }
 mode = {}
+kind = "real"
 
 
 def find_peer(name):
@@ -89,16 +104,15 @@ def per_operation(loop, library, which, state, batch, size, rounds):
 
 def measure(loop, library, case, overheads):
     _, state, batch, size, rounds, _ = case
-    kind = batch if batch == 1 else 0, batch
-    if kind not in overheads:
-        overheads[kind] = per_operation(loop, None, "empty", "empty", batch, 64, rounds) - 2
-    return per_operation(loop, library, "real", state, batch, size, rounds) - overheads[kind]
+    if batch not in overheads:
+        overheads[batch] = per_operation(loop, None, "empty", "empty", batch, 64, rounds) - 2
+    return per_operation(loop, library, kind, state, batch, size, rounds) - overheads[batch]
 
 
 def traps(loop, library, case):
     """The message of a system call in the steady state, or None."""
     _, state, batch, size, rounds, _ = case
-    command = [loop, "trap", "real", state, str(batch), str(size), str(rounds * 10)]
+    command = [loop, "trap", kind, state, str(batch), str(size), str(rounds * 10)]
     run = subprocess.run(command, env=environment(library), capture_output=True, text=True, timeout=1500)
     if run.returncode == 77:
         return None
@@ -112,6 +126,8 @@ def main():
     parser.add_argument("--peers", action="store_true", help="count the allocators installed beside it too")
     parser.add_argument("cases", choices=list(CASES))
     options = parser.parse_args()
+    global kind
+    kind = "operators" if options.cases == "operators" else "real"
     mode.update(MODES.get(options.cases, {}))
     try:
         subprocess.run(["valgrind", "--version"], capture_output=True, check=True)

@@ -1,10 +1,11 @@
 /* Loops whose executed instructions are counted.
  *
- *   loop count|trap real|empty STATE BATCH SIZE ROUNDS
+ *   loop count|trap real|operators|empty STATE BATCH SIZE ROUNDS
  *
  * Brings the heap to STATE (empty, fragmented, small), then ROUNDS times allocates BATCH blocks of SIZE
  * bytes and frees them in the same order. "trap": a system call in the loop ends the program with 3.
- * "empty" calls functions that do nothing. Prints the file that malloc comes from. */
+ * "operators" calls operator new and the sized operator delete, "empty" functions that do nothing. Prints
+ * the file that malloc comes from. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +28,7 @@ void* empty_malloc(size_t size);
 void empty_free(void* block);
 
 static void* (*volatile chosen_malloc)(size_t);
-static void (*volatile chosen_free)(void*);
+static void (*volatile chosen_free)(void*, size_t); /* free itself does not look at the size */
 
 enum { kMostBatch = 100000, kLive = 400, kSmall = 300000 };
 static void* batch[kMostBatch];
@@ -54,14 +55,14 @@ static void fill_with_small(void) {
 
 static void run(size_t count, size_t size, size_t rounds) {
   void* (*take)(size_t) = chosen_malloc;
-  void (*give)(void*) = chosen_free;
+  void (*give)(void*, size_t) = chosen_free;
   if (count == 1) {
-    for (size_t round = 0; round < rounds; ++round) give(take(size));
+    for (size_t round = 0; round < rounds; ++round) give(take(size), size);
     return;
   }
   for (size_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < count; ++i) batch[i] = take(size);
-    for (size_t i = 0; i < count; ++i) give(batch[i]);
+    for (size_t i = 0; i < count; ++i) give(batch[i], size);
   }
 }
 
@@ -96,14 +97,30 @@ static void trap_system_calls(void) {
   }
 }
 
+typedef void sized_free(void*, size_t);
+
+static void choose(const char* kind) {
+  chosen_malloc = malloc;
+  chosen_free = (sized_free*)(void*)free;
+  if (strcmp(kind, "empty") == 0) {
+    chosen_malloc = empty_malloc;
+    chosen_free = (sized_free*)(void*)empty_free;
+  } else if (strcmp(kind, "operators") == 0) {
+    *(void**)&chosen_malloc = dlsym(RTLD_DEFAULT, "_Znwm");
+    *(void**)&chosen_free = dlsym(RTLD_DEFAULT, "_ZdlPvm");
+    if (chosen_malloc == NULL || chosen_free == NULL) {
+      fprintf(stderr, "no C++ operators\n");
+      exit(2);
+    }
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 7) return 2;
-  const int empty = strcmp(argv[2], "empty") == 0;
   const size_t count = strtoul(argv[4], NULL, 0), size = strtoul(argv[5], NULL, 0);
   const size_t rounds = strtoul(argv[6], NULL, 0);
   if (count == 0 || count > kMostBatch) return 2;
-  chosen_malloc = empty ? empty_malloc : malloc;
-  chosen_free = empty ? empty_free : free;
+  choose(argv[2]);
 
   Dl_info info;
   if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info) != 0) printf("malloc from %s\n", info.dli_fname);

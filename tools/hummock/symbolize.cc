@@ -24,6 +24,7 @@ std::string output_of(const std::vector<std::string>& command, int* status) {
   const pid_t child = fork();
   if (child == 0) {
     std::vector<char*> pointers;
+    pointers.reserve(command.size() + 1);
     for (const std::string& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
     dup2(ends[1], 1);
