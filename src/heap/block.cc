@@ -67,7 +67,10 @@ void count_resting(uint32_t* per_class) {
 }
 
 bool trim(size_t keep) {
-  if (thread_heap->attached) give_all_recent(thread_heap);
+  if (thread_heap->attached) {
+    give_all_recent(thread_heap);
+    purge_slabs(thread_heap);
+  }
   purge_idle();
   return pages::purge_all(keep);
 }

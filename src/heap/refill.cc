@@ -3,7 +3,9 @@
 #include "heap/allocate.h"
 #include "heap/idle.h"
 #include "heap/release.h"
+#include "os/region_log.h"
 #include "shard/shard.h"
+#include "slab/gone.h"
 
 namespace hummock::heap {
 namespace {
@@ -197,6 +199,18 @@ void read_inbox(Heap* heap) {
     }
     slab = next;
   }
+}
+
+void purge_slabs(Heap* heap) {
+  os::Event event;
+  size_t bytes = shard::purge_listed(heap);
+  for (unsigned c = 1; c < slab::kTiny; ++c) {
+    if (heap->current[c] != nullptr) bytes += slab::purge_own(heap->current[c]);
+    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) {
+      bytes += slab::purge_own(slab);
+    }
+  }
+  if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
 void leave_slabs(Heap* heap) {

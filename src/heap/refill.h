@@ -35,6 +35,10 @@ void make_direct(Heap* heap, SlabHeader* slab);
 // Takes the inbox: what others freed in our slabs.
 void read_inbox(Heap* heap);
 
+// Pages that hold free blocks alone go back to the system: of the heap's slabs, and of those that nobody
+// owns.
+void purge_slabs(Heap* heap);
+
 // All of a heap's blocks in bins go back to their slabs, and all its slabs to others.
 void leave_slabs(Heap* heap);
 

@@ -176,17 +176,17 @@ __attribute__((always_inline)) inline bool is_foreign(const SlabHeader* slot, co
   return product < relaxed(slot->free_bound) && !slab::looks_free(p);
 }
 
-__attribute__((noinline)) void release_whole(SlabHeader* header, Heap* heap) {
-  claim_large("free", header);
-  release_span(heap, header);
+__attribute__((noinline)) void release_not_large(void* p, SlabHeader* slot, Heap* heap) {
+  if (p == nullptr) return;
+  const bool usual = relaxed(fast_limit) != 0 && heap->attached;
+  if (usual && is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
+  release_other(p);
 }
 
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  if (p == nullptr) return;
-  if (relaxed(fast_limit) == 0 || !heap->attached) return release_other(p);
-  if (is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
-  if (is_large(slot, p)) return release_whole(slot, heap);
-  release_other(p);
+  if (!is_large(slot, p) || relaxed(fast_limit) == 0) return release_not_large(p, slot, heap);
+  claim_large("free", slot);
+  release_span(heap, slot);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ void take_huge(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
   discount(page);
   const unsigned clean = slots - base::count_in(page->dirty, mask, slots);
-  if (clean != 0) set_relaxed(clean_taken, clean_taken + clean);
+  count_clean(clean);
   page->unread = (page->unread | ~page->dirty) & ~mask;
   page->dirty = ~uint32_t{0};
   page->used |= mask;
@@ -92,7 +92,7 @@ void take(HugePage* page, uint32_t mask, unsigned slots) {
   unlist(page);
   const unsigned dirty = base::count_in(page->dirty, mask, slots);
   add_dirty(-static_cast<int32_t>(dirty));
-  if (dirty != slots) set_relaxed(clean_taken, clean_taken + (slots - dirty));
+  count_clean(slots - dirty);
   page->used |= mask;
   page->dirty |= mask;
   count_taken(slots);

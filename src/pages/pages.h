@@ -58,6 +58,9 @@ bool purge_all(size_t keep);
 // Not where it stands on a huge page. Bytes that went.
 bool can_purge_inside(const SlabHeader* header);
 size_t purge_inside(const SlabHeader* header, uint16_t pages);
+// The slot stands on small pages from now on, if the huge page was not what the user asked for. False: it
+// was.
+bool split_huge_page(const SlabHeader* header);
 
 // ---- Figures ------------------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ namespace hummock::pages {
 
 size_t purged_slots;
 size_t high_used;
-uint32_t clean_taken;
 
 namespace {
 
@@ -26,31 +25,26 @@ constexpr uint64_t kForEver = ~uint64_t{0};
 uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
 uint64_t last_flush;  // of the span cache; likewise
 // A program that frees and allocates in turns would have the same memory given back and touched afresh
-// each time: what was given back for being over the budget and was needed again raises the budget.
-// Slots; halved as time passes, as high_used is. Written under page_lock, read without: a hint.
-uint32_t excess_purged;
-uint64_t regret_halved;  // ms; guarded by page_lock
+// each time: slots that were given back for being over the budget and were needed again raise the budget.
+// Both are halved as time passes, as high_used is. Guarded by page_lock.
+uint32_t excess_purged;  // slots given back for being over the budget, and not needed since
+uint32_t regretted;  // slots of those that were needed again. Written under page_lock, read without: a hint
+uint64_t regret_halved;  // ms
 
 uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
 
 size_t regret() {
-  const size_t purged = __atomic_load_n(&excess_purged, __ATOMIC_RELAXED);
-  const size_t taken = __atomic_load_n(&clean_taken, __ATOMIC_RELAXED);
-  const size_t both = purged < taken ? purged : taken;
+  const size_t slots = relaxed(regretted);
   const size_t most = relaxed(high_used) + kMostRegret / kSlotSize;
-  return both < most ? both : most;
-}
-
-void add_excess(uint32_t slots) {
-  set_relaxed(excess_purged, excess_purged + slots);
+  return slots < most ? slots : most;
 }
 
 // Called with page_lock held.
 void halve_regret(uint64_t now, uint64_t period) {
   if (now - regret_halved < period) return;
   regret_halved = now;
-  set_relaxed(excess_purged, excess_purged / 2);
-  set_relaxed(clean_taken, clean_taken / 2);
+  excess_purged /= 2;
+  set_relaxed(regretted, regretted / 2);
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
 }
@@ -177,7 +171,7 @@ size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** fir
   while (HugePage* page = purge_queue.front()) {
     if (page->since > before) {
       if (dirty_slots <= keep) break;
-      add_excess(static_cast<uint32_t>(__builtin_popcount(page->purgeable())));
+      excess_purged += static_cast<uint32_t>(__builtin_popcount(page->purgeable()));
     }
     if (given == 0) *first = page->start();
     if (!purge_page(page, &given)) {
@@ -212,12 +206,19 @@ void flush_cache() {
 
 void note_excess(uint32_t slots) {
   os::LockGuard guard(page_lock);
-  add_excess(slots);
+  excess_purged += slots;
+}
+
+void count_clean(uint32_t slots) {
+  const uint32_t again = slots < excess_purged ? slots : excess_purged;
+  if (again == 0) return;
+  excess_purged -= again;
+  set_relaxed(regretted, regretted + again);
 }
 
 void note_clean(uint32_t slots) {
   os::LockGuard guard(page_lock);
-  set_relaxed(clean_taken, clean_taken + slots);
+  count_clean(slots);
 }
 
 bool dirty_over_budget() {
@@ -254,6 +255,21 @@ bool can_purge_inside(const SlabHeader* header) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
   const HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
   return relaxed(page.backing) == Backing::small;
+}
+
+bool split_huge_page(const SlabHeader* header) {
+  if (os::kMustCommit || os::page_size() != kSmallPage) return false;
+  HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
+  {
+    os::LockGuard guard(page_lock);
+    if (page.backing == Backing::small) return true;
+    if (page.backing != Backing::loose || page.busy != 0) return false;
+    page.collapsed = false;
+    set_backing(&page, Backing::small);
+    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
+  }
+  os::advise_huge(page.start(), kHugePageSize, false);
+  return true;
 }
 
 size_t purge_inside(const SlabHeader* header, uint16_t pages) {

@@ -95,10 +95,9 @@ extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
-extern size_t high_used;      // the most slots in use lately, huge blocks' too; see purge.cc
-extern uint32_t clean_taken;  // slots taken that had no memory; see purge.cc
-extern size_t huge_bytes;     // of huge blocks; atomic, relaxed: written under the lock
-extern size_t kept_slots;     // free slots with memory behind them that are not purgeable
+extern size_t high_used;   // the most slots in use lately, huge blocks' too; see purge.cc
+extern size_t huge_bytes;  // of huge blocks; atomic, relaxed: written under the lock
+extern size_t kept_slots;  // free slots with memory behind them that are not purgeable
 
 // Around every change of `used` or `dirty`: off its free list before, where it belongs now after.
 void unlist(HugePage* page);
@@ -135,8 +134,10 @@ void unmap_kept();
 inline bool drop_all_kept() {
   return drop_kept(kNow, 0, 0) != 0;
 }
-// Slots were given back for being over the budget, or had to be had anew. page_lock is not held.
+// Slots were given back for being over the budget. page_lock is not held.
 void note_excess(uint32_t slots);
+// Slots without memory were taken: with page_lock held, and without.
+void count_clean(uint32_t slots);
 void note_clean(uint32_t slots);
 
 void huge_lock();

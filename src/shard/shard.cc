@@ -2,6 +2,7 @@
 
 #include "base/list.h"
 #include "os/lock.h"
+#include "slab/gone.h"
 
 namespace hummock::shard {
 namespace {
@@ -137,6 +138,47 @@ void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
 void reconsider(SlabHeader* slab) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   if ((word & slab::kSharedBit) != 0) settle(slab);
+}
+
+namespace {
+
+size_t count_listed(Shard& shard, unsigned size_class) {
+  os::LockGuard guard(shard.lock);
+  size_t count = 0;
+  for (const SlabHeader* slab = shard.lists[size_class].front(); slab != nullptr; slab = slab->next) ++count;
+  return count;
+}
+
+// The list's first, which is the heap's then.
+SlabHeader* take_first(Shard& shard, unsigned size_class, heap::Heap* heap, heap::Heap** home) {
+  os::LockGuard guard(shard.lock);
+  SlabHeader* slab = shard.lists[size_class].front();
+  if (slab == nullptr) return nullptr;
+  *home = relaxed(slab->home);
+  take_over(shard, slab, heap);
+  return slab;
+}
+
+}  // namespace
+
+size_t purge_listed(heap::Heap* heap) {
+  size_t bytes = 0;
+  heap::Heap* home;
+  for (Shard& shard : shards) {
+    for (unsigned c = 1; c < slab::kTiny; ++c) {
+      for (size_t left = count_listed(shard, c); left != 0; --left) {
+        SlabHeader* slab = take_first(shard, c, heap, &home);
+        if (slab == nullptr) break;
+        bytes += slab::purge_own(slab);
+        if (slab->live == 0) {
+          slab::destroy(slab);
+        } else {
+          give_away(slab, home);  // the list's last
+        }
+      }
+    }
+  }
+  return bytes;
 }
 
 void lock_all() {

@@ -26,6 +26,10 @@ void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count);
 // is shared.
 void reconsider(SlabHeader* slab);
 
+// Gives back the pages that hold nothing but free blocks of the slabs that are listed; each is `heap`'s for
+// so long. Bytes that went.
+size_t purge_listed(heap::Heap* heap);
+
 void lock_all();
 void unlock_all();
 void reset_all();

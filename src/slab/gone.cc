@@ -43,13 +43,17 @@ struct Chain {
   uint32_t count;
 };
 
+void add_gone(const SlabHeader* slab, uint16_t gone, BlockSet* set) {
+  for_pages(gone, [&](unsigned page) {
+    const Range range = range_in_page(slab, page);
+    for (size_t i = range.first; i < range.end; ++i) set->add(i);
+  });
+}
+
 // The chain's blocks, and those of pages that are gone already.
 BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
   BlockSet set;
-  for_pages(gone, [&](unsigned page) {
-    const Range range = range_in_page(slab, page);
-    for (size_t i = range.first; i < range.end; ++i) set.add(i);
-  });
+  add_gone(slab, gone, &set);
   void* block = chain.first;
   for (uint32_t left = chain.count; left != 0; --left, block = next_remote_free(slab, block)) {
     if (!stands_in(slab, block) || !is_block(slab, block) || !looks_free(slab, block)) {
@@ -84,13 +88,19 @@ uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
   return static_cast<uint16_t>(with);
 }
 
+constexpr int kSplitPages = kSlotSize / kSmallPage / 4;
+
+bool begins_in(uint16_t pages, const void* block) {
+  return (pages >> page_of(block) & 1) != 0;
+}
+
 // Blocks that begin in one of the pages leave the chain, which is turned round.
 void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) {
   held->first = held->last = nullptr;
   void* block = chain.first;
   for (uint32_t left = chain.count; left != 0; --left) {
     void* next = next_remote_free(slab, block);
-    if ((pages >> page_of(block) & 1) == 0) {
+    if (!begins_in(pages, block)) {
       if (held->first == nullptr) held->last = block;
       link_remote(slab, block, held->first);
       held->first = block;
@@ -99,7 +109,44 @@ void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) 
   }
 }
 
+// The slab's own free list, link by link. Act may change the block's.
+template <class Act>
+void for_free(SlabHeader* slab, Act act) {
+  void* block = slab->free;
+  for (size_t left = slab->carved; block != end_of(slab); --left) {
+    if (left == 0 || !stands_in(slab, block) || !is_block(slab, block)) {
+      corrupted(slab, "a freed block was written to or freed twice");
+    }
+    void* next = next_free(slab, block);
+    act(block);
+    block = next;
+  }
+}
+
 }  // namespace
+
+size_t purge_own(SlabHeader* slab) {
+  const uint16_t before = slab->gone.own;
+  if (slab->free == end_of(slab) || slab->slots != 1 || is_tiny(slab)) return 0;
+  BlockSet set;
+  add_gone(slab, before, &set);
+  for_free(slab, [&](void* block) { set.add(number_of(slab, block)); });
+  const uint16_t free = static_cast<uint16_t>(free_pages(slab, set) & ~unsigned{before});
+  if (free == 0) return 0;
+  const bool worth_splitting = __builtin_popcount(free) >= kSplitPages;
+  if (!pages::can_purge_inside(slab) && !(worth_splitting && pages::split_huge_page(slab))) return 0;
+  const uint16_t gone = with_blocks(slab, free);
+  void* list = end_of(slab);
+  for_free(slab, [&](void* block) {
+    if (begins_in(gone, block)) return;
+    link_free(slab, block, list);
+    list = block;
+  });
+  slab->free = list;
+  set_relaxed(slab->gone.own, static_cast<uint16_t>(before | gone));
+  if (gone != 0) close_frees(slab);
+  return pages::purge_inside(slab, free);
+}
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
   uint32_t count = 0;

@@ -34,8 +34,12 @@ inline Range range_in_page(const SlabHeader* slab, unsigned page) {
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 
-// ---- Making pages go -----------------------------------------------------------------------------
-// One thread of the process at a time may be between take_back and the push_remote that ends it.
+// Gives back pages where all blocks stand in the slab's own free list. For the slab's owner. Bytes that went.
+size_t purge_own(SlabHeader* slab);
+
+// ---- Making pages go: what others freed
+// ---------------------------------------------------------------------------- One thread of the process at a
+// time may be between take_back and the push_remote that ends it.
 
 // What others freed and nobody drained, in use again.
 struct Held {

@@ -144,6 +144,7 @@ static void come_and_go(const char* how) {
   for (size_t i = 0; i < last; ++i) free(blocks[i]);
   if (strcmp(how, "active") == 0) go_on();
   if (strcmp(how, "trim") == 0) malloc_trim(0);
+  for (int i = 0; i < 30 && strcmp(how, "few") == 0; ++i) free(get(100));
   size_t after = resident();
   /* Nothing is done here, so it is up to another thread, which must get its turn: each tenth of a second we
    * look. */
@@ -152,6 +153,28 @@ static void come_and_go(const char* how) {
     after = resident();
   }
   say("left", after > before ? after - before : 0);
+}
+
+/* 300 MB in blocks of 64 to 1,024 bytes, of which one of 64 lives on, after a trim. */
+static void sparse(void) {
+  const size_t count = 600000;
+  char** blocks = books(count * sizeof *blocks);
+  free(get(100));
+  const size_t before = resident();
+  size_t total = 0, last = 0, live = 0;
+  for (; last < count && total < 300000000; ++last) {
+    const size_t size = 64 + draw(961);
+    blocks[last] = get(size);
+    total += size;
+    if (last % 64 == 0) live += size;
+  }
+  say("full", resident() - before);
+  for (size_t i = 0; i < last; ++i) {
+    if (i % 64 != 0) free(blocks[i]);
+  }
+  malloc_trim(0);
+  say("live", live);
+  say("left", resident() - before);
 }
 
 /* ---- Threads ------------------------------------------------------------------------------------ */
@@ -313,6 +336,8 @@ int main(int argc, char** argv) {
     shrink(number);
   else if (strcmp(mode, "go") == 0)
     come_and_go(argc > 2 ? argv[2] : "");
+  else if (strcmp(mode, "sparse") == 0)
+    sparse();
   else if (strcmp(mode, "parked") == 0)
     parked(number, argc > 3 ? strtoul(argv[3], NULL, 0) : 0);
   else if (strcmp(mode, "threads") == 0)

@@ -70,10 +70,16 @@ class Gates:
                 self.hold(f"20,000 bytes cut to {size}: resident / payload", ratio, most, "", 1)
 
     def give_back(self):
-        for how, extra in (("active", {}), ("trim", {}), ("idle", {"HUMMOCK_BACKGROUND": "1"})):
+        background = {"HUMMOCK_BACKGROUND": "1"}
+        for how, extra in (("nothing", {}), ("few", {}), ("active", {}), ("trim", {}), ("idle", background)):
             figures = self.run("go", how, extra=extra)
             print(f"  full {figures.get('full', 0) / MIB:.0f} MiB")
             self.hold(f"500 MB freed, then {how}: resident above before", figures.get("left"), 16 * MIB)
+
+    def sparse(self):
+        figures = self.run("sparse")
+        print(f"  full {figures.get('full', 0) / MIB:.0f} MiB, live {figures.get('live', 0) / MIB:.1f} MiB")
+        self.hold("300 MB of which one block of 64 lives, after a trim: left", figures.get("left"), 50 * MIB)
 
     def parked(self):
         for stays, name in ((15, "the last 1/16 stays"), (0, "the first 1/16 stays")):
@@ -146,7 +152,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "parked", "threads", "producer", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "sparse", "parked", "threads", "producer", "start", "limits", "valgrind"]
 
 
 def main():
