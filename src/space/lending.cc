@@ -11,6 +11,7 @@ constexpr int kSpins = 40;  // as long as a call or two inside take: longer wait
 }  // namespace
 
 void Lending::lock_slow(uint32_t me) {
+  if (is_mine(me) && for_fork_) return;
   if (is_mine(me)) base::die(base::Line() << "malloc or free in a signal handler that interrupted one");
   for (int i = 0; i < kSpins; ++i) {
     if (__atomic_load_n(&holder_, __ATOMIC_RELAXED) == 0 && take(me)) return;
@@ -43,6 +44,7 @@ void Lending::lock_for_fork() {
     ++forks_inside_;
   } else {
     lock();
+    for_fork_ = true;
   }
 }
 
@@ -50,6 +52,7 @@ void Lending::unlock_after_fork() {
   if (forks_inside_ != 0) {
     --forks_inside_;
   } else {
+    for_fork_ = false;
     unlock();
   }
 }
@@ -58,7 +61,11 @@ void Lending::unlock_after_fork() {
 void Lending::unlock_in_child() {
   sleepers_ = awake_ = 0;
   const bool inside = forks_inside_ != 0;
-  if (inside) --forks_inside_;
+  if (inside) {
+    --forks_inside_;
+  } else {
+    for_fork_ = false;
+  }
   __atomic_store_n(&holder_, inside ? os::futex_number() : 0, __ATOMIC_RELAXED);
 }
 

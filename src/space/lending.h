@@ -25,6 +25,7 @@ class Lending {
   }
 
   void unlock() {
+    if (__builtin_expect(for_fork_, false)) return;
     uint32_t expected = os::futex_number();
     if (__builtin_expect(
             !__atomic_compare_exchange_n(&holder_, &expected, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED),
@@ -34,7 +35,8 @@ class Lending {
     if (__builtin_expect(__atomic_load_n(&sleepers_, __ATOMIC_SEQ_CST) != 0, false)) wake_one();
   }
 
-  // For the handlers of fork; as os::Lock has them.
+  // For the handlers of fork. Held for one, its holder passes through it: a handler of the program's that
+  // allocates may run before these, or after.
   void lock_for_fork();
   void unlock_after_fork();
   void unlock_in_child();
@@ -56,7 +58,8 @@ class Lending {
   uint32_t sleepers_;
   uint32_t awake_;  // 1: somebody was woken, and has not tried yet
   uint32_t turn_;
-  uint32_t forks_inside_;  // guarded by the lock
+  uint32_t forks_inside_;  // guarded by the lock, as is the next
+  bool for_fork_;
 };
 
 }  // namespace hummock::space
