@@ -105,6 +105,7 @@ __attribute__((noinline)) void release_unserved(void* p) {
 }
 
 __attribute__((noinline)) void release_other(void* p) {
+  if (p == nullptr) return;
   if (served::is_on()) return served::release_or(p, release_unserved);
   release_unserved(p);
 }
@@ -178,13 +179,13 @@ __attribute__((always_inline)) inline bool is_foreign(const SlabHeader* slot, co
 
 __attribute__((noinline)) void release_not_large(void* p, SlabHeader* slot, Heap* heap) {
   if (p == nullptr) return;
-  const bool usual = relaxed(fast_limit) != 0 && heap->attached;
-  if (usual && is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
+  if (heap->attached && is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
   release_other(p);
 }
 
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  if (!is_large(slot, p) || relaxed(fast_limit) == 0) return release_not_large(p, slot, heap);
+  if (relaxed(fast_limit) == 0) return release_other(p);
+  if (!is_large(slot, p)) return release_not_large(p, slot, heap);
   claim_large("free", slot);
   release_span(heap, slot);
 }
