@@ -4,6 +4,7 @@
 
 #include "base/message.h"
 #include "heap/refill.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 namespace hummock::heap {
@@ -32,7 +33,6 @@ bool leads_on(const SlabHeader* slab, uintptr_t link) {
          slab::is_block(there, next);
 }
 
-constexpr unsigned kMostLooks = 10;
 constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change while they are walked
 
 // Racy: `slab` may be another thread's. Each block is seen to be one before it is read, and what was a slab
@@ -82,19 +82,20 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
 
 }  // namespace
 
+// Who frees a block writes its link first, its check next, and then adds it to a list: a few instructions.
+// Where that takes longer, as the thread is not running, the block is told when the two frees meet.
 bool is_free(const SlabHeader* slab, const void* p, bool waits) {
   if (slab::is_tiny(slab)) return true;  // its link is a number of the slab's, and bound to its address
   void* block = const_cast<void*>(p);
-  unsigned looks = waits ? kMostLooks : 1;
-  for (unsigned tries = waits ? 1000 : 1; tries != 0; --tries) {
+  unsigned looks = waits ? 2 : 1;
+  for (unsigned tries = waits ? 16 : 1; tries != 0; --tries) {
     const uintptr_t link = relaxed(slab::link_word(block));
-    if (!leads_on(slab, link)) return false;
-    // Who frees a block writes its link first, its check next, and then adds it to a list.
     if (slab::agree(block, link, 0) || slab::agree(block, link, slab::kRemote)) {
+      if (!leads_on(slab, link)) return false;
       if (is_listed(slab, p)) return true;
       if (--looks == 0) return false;
     }
-    if (waits) os::yield();
+    if (waits) os::pause_cpu();
   }
   return false;
 }

@@ -275,8 +275,12 @@ void check_slab(const Heap* heap, const SlabHeader* slab) {
   if ((word & slab::kGone) != 0) return;
   block = slab::chain_of(word);
   for (unsigned left = kMostChecked; left != 0 && block != nullptr; --left) {
+    const bool good = slab::stands_in(slab, block) && slab::looks_free(slab, block);
+    void* next = good ? slab::next_remote_free(slab, block) : slab::kNoLink;
+    // A trim of another thread may have taken the chain, and turn it round.
+    if (next == slab::kNoLink && __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) != word) return;
     check_marked(slab, block);
-    block = check_next(slab, block, slab::next_remote_free(slab, block));
+    block = check_next(slab, block, next);
   }
 }
 

@@ -82,9 +82,11 @@ void* chain_up(const Heap* heap, const RemoteEntry& entry) {
 void flush(const Heap* heap, RemoteEntry& entry) {
   if (entry.count == 0) return;
   void* first = chain_up(heap, entry);
-  hand_over(entry.slab, first, entry.blocks[0], entry.count);
-  entry.count = 0;
+  SlabHeader* slab = entry.slab;
+  const uint32_t count = entry.count;
+  entry.count = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
   entry.slab = nullptr;
+  hand_over(slab, first, entry.blocks[0], count);
 }
 
 }  // namespace
