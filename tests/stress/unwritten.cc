@@ -6,6 +6,8 @@
 
 namespace {
 
+std::atomic<unsigned> yields{0};
+
 constexpr size_t kSizes[] = {16, 32, 48, 64, 128, 256, 1000, 9000};
 constexpr size_t kBytes = size_t{8} << 20;
 constexpr size_t kStep = 16;
@@ -47,11 +49,38 @@ void copy_from(size_t large, size_t size) {
   memory::give(unwritten);
 }
 
+// A word of the program's own, and then what an unwritten block begins with: half of what a free block has.
+// Another thread's free sees by itself that the block is live, and waits for nobody.
+void copy_behind_a_word(size_t size) {
+  constexpr size_t kMessages = 2000;
+  std::vector<char*> unwritten(kMessages), messages(kMessages);
+  for (char*& block : unwritten) block = static_cast<char*>(memory::get(size));
+  for (size_t i = 0; i < kMessages; ++i) {
+    messages[i] = static_cast<char*>(memory::get(size));
+    stress::require(unwritten[i] != nullptr && messages[i] != nullptr, "memory");
+    memcpy(messages[i], &size, sizeof(size));
+    memcpy(messages[i] + sizeof(size), unwritten[i], size - sizeof(size));
+  }
+  const unsigned before = yields;
+  stress::run_threads(1, [&](size_t) {
+    for (char* message : messages) memory::give(message);
+  });
+  stress::require(yields - before < kMessages / 10, "a free that does not wait");
+  for (char* block : unwritten) memory::give(block);
+}
+
 }  // namespace
+
+// Called by the allocator too, where it is part of the program.
+extern "C" int sched_yield() noexcept {
+  ++yields;
+  return 0;
+}
 
 int main() {
   support::HangGuard guard(280);
   for (const size_t size : kSizes) {
+    copy_behind_a_word(size);
     for (const bool two : {false, true}) {
       use(size, two);
       for (const size_t large : {4000, 60000, 200000}) {
