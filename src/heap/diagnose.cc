@@ -22,15 +22,20 @@ bool is_canonical(const void* p) {
   return uint64_t{reinterpret_cast<uintptr_t>(p)} >> os::kAddressBits == 0;
 }
 
+// A block of some slab of the same class.
+__attribute__((no_sanitize("thread"))) bool is_of_class(const SlabHeader* slab, const void* block) {
+  const SlabHeader* there = pages::find_slab(block);
+  return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, block) &&
+         slab::is_block(there, block);
+}
+
 // Where the link of a free block can lead: to another block of the class, or to the list's end.
 bool leads_on(const SlabHeader* slab, uintptr_t link) {
   const uintptr_t address = link ^ slab::secret();
   const void* next = reinterpret_cast<const void*>(address);
   if (next == nullptr || is_bin(next)) return true;
   if ((address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting))) return true;
-  const SlabHeader* there = pages::find_slab(next);
-  return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, next) &&
-         slab::is_block(there, next);
+  return is_of_class(slab, next);
 }
 
 constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change while they are walked
@@ -41,9 +46,7 @@ __attribute__((no_sanitize("thread"))) bool stands_in_list(const SlabHeader* sla
                                                            void* block) {
   for (unsigned left = kMostWalked; left != 0; --left) {
     if (block == p) return true;
-    const SlabHeader* there = pages::find_slab(block);
-    if (there == nullptr || there->size_class != slab->size_class || !slab::is_block(there, block))
-      return false;
+    if (!is_of_class(slab, block)) return false;
     block = reinterpret_cast<void*>(relaxed(slab::link_word(block)) ^ slab::secret());
   }
   return false;

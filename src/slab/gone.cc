@@ -56,7 +56,7 @@ BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
   add_gone(slab, gone, &set);
   void* block = chain.first;
   for (uint32_t left = chain.count; left != 0; --left, block = next_remote_free(slab, block)) {
-    if (!stands_in(slab, block) || !is_block(slab, block) || !looks_free(slab, block)) {
+    if (!is_listable(slab, block)) {
       corrupted(slab, "a block that another thread freed was written to or freed twice");
     }
     set.add(number_of(slab, block));
@@ -114,7 +114,7 @@ template <class Act>
 void for_free(SlabHeader* slab, Act act) {
   void* block = slab->free;
   for (size_t left = slab->carved; block != end_of(slab); --left) {
-    if (left == 0 || !stands_in(slab, block) || !is_block(slab, block)) {
+    if (left == 0 || !is_listable(slab, block)) {
       corrupted(slab, "a freed block was written to or freed twice");
     }
     void* next = next_free(slab, block);

@@ -60,9 +60,7 @@ size_t number_of(const SlabHeader* slab, const void* block) {
 
 // A block of the slab that is marked as free; else the lists of the slab are broken.
 void check_free(const SlabHeader* slab, void* block) {
-  if (!stands_in(slab, block) || !is_block(slab, block) || !looks_free(slab, block)) {
-    corrupted(slab, "a freed block was written to or freed twice");
-  }
+  if (!is_listable(slab, block)) corrupted(slab, "a freed block was written to or freed twice");
 }
 
 }  // namespace

@@ -129,6 +129,10 @@ __attribute__((always_inline)) inline bool is_start(const SlabHeader* slot, uint
 inline bool looks_free(const SlabHeader* slab, void* block) {
   return is_tiny(slab) ? tiny_next(block) <= kTinyEnd : looks_free(block);
 }
+// Anything but a block of the slab that looks free breaks a list of the slab's.
+inline bool is_listable(const SlabHeader* slab, void* block) {
+  return stands_in(slab, block) && is_block(slab, block) && looks_free(slab, block);
+}
 // Marks a block of which others may say so at the same time: false when it was marked already. Relaxed: what
 // is made of it is told by push_remote.
 bool mark_free(const SlabHeader* slab, void* block);
