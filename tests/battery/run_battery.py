@@ -25,6 +25,7 @@ import tempfile
 from dataclasses import dataclass
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import pages  # noqa: E402
 import preload  # noqa: E402
 
 CORRUPT, SKIPPED = 42, 77
@@ -194,18 +195,6 @@ def cell(result, why):
     return f"{word}: {generic(reason)}" if reason else word
 
 
-def put_between_markers(path, name, text):
-    begin, end = f"<!-- {name}: made by a script -->\n", f"<!-- {name}: end -->\n"
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
-    if page.count(begin) != 1 or page.count(end) != 1:
-        sys.exit(f"{path}: no place for the table: {begin.strip()}")
-    before, rest = page.split(begin)
-    after = rest.split(end)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + text + "\n" + end + after)
-
-
 def markdown(by_mode):
     default, checked = by_mode["default"], by_mode["checked"]
     text = ""
@@ -270,7 +259,7 @@ def main():
         for options.mode in MODES:
             by_mode[options.mode] = run_all(cases, options, classify)
             print(f"{options.mode}: {totals(by_mode[options.mode])}")
-        put_between_markers(options.markdown, "battery", markdown(by_mode))
+        pages.put_between_markers(options.markdown, "battery", markdown(by_mode))
         return
     results = run_all(cases, options, classify)
     print_table(results, options.mode)

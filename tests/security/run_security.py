@@ -30,6 +30,9 @@ import tempfile
 from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import pages  # noqa: E402
+
 CORRUPT, SKIPPED = 42, 77
 MODES = {"default": {}, "checked": {"HUMMOCK_CHECKED": "1"}}
 PEER_MESSAGES = ("mimalloc: error", "mimalloc: assertion", "ERROR: Scudo", "attempt to free invalid")
@@ -270,18 +273,6 @@ def markdown(by_mode):
     return text
 
 
-def put_between_markers(path, name, text):
-    begin, end = f"<!-- {name}: made by a script -->\n", f"<!-- {name}: end -->\n"
-    with open(path, encoding="utf-8") as file:
-        page = file.read()
-    if page.count(begin) != 1 or page.count(end) != 1:
-        sys.exit(f"{path}: no place for the table: {begin.strip()}")
-    before, rest = page.split(begin)
-    after = rest.split(end)[1]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + text + "\n" + end + after)
-
-
 # ---- Gates -------------------------------------------------------------------------------------------
 
 
@@ -336,7 +327,7 @@ def main():
         for options.mode in MODES:
             by_mode[options.mode] = run_suite(options)
             print(f"{options.mode}: {totals(by_mode[options.mode])}")
-        put_between_markers(options.markdown, "security programs", markdown(by_mode))
+        pages.put_between_markers(options.markdown, "security programs", markdown(by_mode))
         return
     if options.part == "suite":
         results = run_suite(options)

@@ -79,6 +79,16 @@ void free_all(std::vector<void*>* blocks) {
   blocks->clear();
 }
 
+// What churn() left is freed when its threads have ended.
+void end_churn(std::vector<std::thread>* threads, std::atomic<Block*> (&slots)[4]) {
+  for (std::thread& thread : *threads) thread.join();
+  for (auto& slot : slots) {
+    Block* left = slot.load();
+    if (left != nullptr) hummock_free(left->at);
+    delete left;
+  }
+}
+
 void check_nothing_left(hummock_space_t* space, size_t used) {
   hummock_space_flush(space);
   const hummock_space_stats_t stats = support::figures(space);
@@ -122,12 +132,7 @@ TEST_CASE("eight threads, and now and then all there is") {
     exhaust(500, &blocks);
     free_all(&blocks);
   }
-  for (std::thread& thread : threads) thread.join();
-  for (auto& slot : slots) {
-    Block* left = slot.load();
-    if (left != nullptr) hummock_free(left->at);
-    delete left;
-  }
+  end_churn(&threads, slots);
   CHECK(broken == 0);
   check_nothing_left(space, used);
 }
@@ -243,12 +248,7 @@ TEST_CASE("a child of fork has what other threads' caches held") {
     CHECK(ended_well(child));
   }
   done = true;
-  for (std::thread& thread : threads) thread.join();
-  for (auto& slot : slots) {
-    Block* left = slot.load();
-    if (left != nullptr) hummock_free(left->at);
-    delete left;
-  }
+  end_churn(&threads, slots);
   CHECK(broken == 0);
   hummock_space_flush(space);
   CHECK(support::is_sound(space));

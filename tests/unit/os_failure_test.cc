@@ -252,32 +252,45 @@ TEST_CASE("from some point on every call of a kind fails") {
   check_usable();
 }
 
+namespace {
+
+struct Losses {
+  std::atomic<size_t> lost{0}, wrong{0};
+};
+
+// Each thread of the crew has holdings of its own.
+void run_crew(size_t threads, uint64_t seed, size_t operations, bool trims, Losses* losses) {
+  std::vector<std::thread> crew;
+  for (size_t t = 0; t < threads; ++t) {
+    crew.emplace_back([=] {
+      Holdings holdings(seed + t);
+      holdings.work(operations);
+      if (trims) holdings.trim();
+      holdings.check_all();
+      losses->lost += holdings.lost();
+      losses->wrong += holdings.wrong_errors();
+    });
+  }
+  for (std::thread& thread : crew) thread.join();
+}
+
+}  // namespace
+
 TEST_CASE("calls fail by chance, one thread or many") {
   support::HangGuard guard(280);
   const uint64_t seed = support::run_seed();
   for (size_t round = 0; round < support::scaled(30, 6); ++round) {
     CAPTURE(seed);
     CAPTURE(round);
-    std::atomic<size_t> lost{0}, wrong{0};
-    std::vector<std::thread> crew;
+    Losses losses;
     {
       support::Random random(seed + round);
       const unsigned which = round % 3 == 0 ? kAll + 0 : 1 + static_cast<unsigned>(random.below(15));
       Refusing refusing(which, seed + round * 1000003, size_t{1} << random.below(6), true);
-      for (size_t t = 0; t < 1 + round % 4; ++t) {
-        crew.emplace_back([&, t] {
-          Holdings holdings(seed + round * 16 + t);
-          holdings.work(support::scaled(400, 100));
-          holdings.trim();
-          holdings.check_all();
-          lost += holdings.lost();
-          wrong += holdings.wrong_errors();
-        });
-      }
-      for (std::thread& thread : crew) thread.join();
+      run_crew(1 + round % 4, seed + round * 16, support::scaled(400, 100), true, &losses);
     }
-    CHECK(lost == 0);
-    CHECK(wrong == 0);
+    CHECK(losses.lost == 0);
+    CHECK(losses.wrong == 0);
   }
   check_usable();
 }
@@ -404,23 +417,13 @@ TEST_CASE("memory that the system would not take back is not lost for good") {
 TEST_CASE("threads under failing calls") {
   support::HangGuard guard(120);
   for (unsigned which : {kMap + 0, kAll + 0}) {
-    std::vector<std::thread> crew;
-    std::atomic<size_t> lost{0}, wrong{0};
+    Losses losses;
     {
       Refusing refusing(which, support::scaled(20, 5), SIZE_MAX);
-      for (size_t t = 0; t < 6; ++t) {
-        crew.emplace_back([&, t] {
-          Holdings holdings(support::run_seed() + t);
-          holdings.work(support::scaled(3000, 200));
-          holdings.check_all();
-          lost += holdings.lost();
-          wrong += holdings.wrong_errors();
-        });
-      }
-      for (std::thread& thread : crew) thread.join();
+      run_crew(6, support::run_seed(), support::scaled(3000, 200), false, &losses);
     }
-    CHECK(lost == 0);
-    CHECK(wrong == 0);
+    CHECK(losses.lost == 0);
+    CHECK(losses.wrong == 0);
   }
   check_usable();
 }
