@@ -9,6 +9,7 @@
 #include "heap/diagnose.h"
 #include "heap/idle.h"
 #include "heap/large.h"
+#include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/release.h"
 #include "heap/served.h"
@@ -108,14 +109,6 @@ void* other_block(size_t size) {
   return block != nullptr ? block : allocate_slow(bin);
 }
 
-// Of the very class: a block that grows has as much room more as may be, and needs no next class's.
-void* exact_block(size_t size) {
-  const unsigned size_class = slab::class_of(size);
-  Bin* bin = &thread_heap->bins[size_class];
-  void* block = take_last_or_pop(bin);
-  return block != nullptr ? block : small_block(size_class);
-}
-
 // A page of a block that was never written reads as the kernel's one page of zeros, which is replaced when
 // the block's next owner writes there: a second fault, and all processors of the process must forget the
 // first page (9 µs with two). So pages are written before they are copied. Longer copies are of spans that
@@ -161,7 +154,7 @@ inline Bin* bin_for_growth(Heap* heap, size_t room, size_t size) {
 
 __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
   const size_t wanted = with_room_to_grow(room, size);
-  void* fresh = wanted != size && wanted > kSmallPage ? exact_block(wanted) : other_block(wanted);
+  void* fresh = other_block(wanted);
   if (fresh == nullptr) return nullptr;
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller
@@ -197,24 +190,29 @@ void* resize(void* p, size_t size, bool zero) {
 
 }  // namespace
 
-void* allocate_slow(Bin* bin) {
-  Heap* heap = thread_heap;
-  const unsigned size_class = static_cast<unsigned>(bin - heap->bins);
+namespace {
+
+// Each sixteenth time, and where there is no magazine.
+__attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
-  }
-  // Most often the thread has freed such blocks lately, and nothing else is to be done.
-  if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
-    if (++heap->refills % kCallsPerTick != 0) return take_recent(heap, size_class);
+  } else if (has_magazine(heap, bin)) {
     if (tick_pending() && tick()) sweep(heap, kSweepOfTick);
     if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
-  if (size_class >= kFirstBorrower) {
-    if (void* block = borrow(heap, size_class)) return block;
-  }
-  return small_block(size_class);
+  return small_block(static_cast<unsigned>(bin - heap->bins));
+}
+
+}  // namespace
+
+// Most often the thread has freed such blocks lately, and nothing else is to be done. (A sentinel has none.)
+void* allocate_slow(Bin* bin) {
+  Heap* heap = thread_heap;
+  const bool near = has_magazine(heap, bin) && !heap->remote_used;
+  if (__builtin_expect(near && ++heap->refills % kCallsPerTick != 0, true)) return take_magazine(heap, bin);
+  return allocate_slower(heap, bin);
 }
 
 void* allocate_medium(size_t size) {
@@ -247,8 +245,7 @@ void* allocate_zeroed(size_t size) {
   void* block = pop(bin);
   if (block == nullptr) block = allocate_slow(bin);
   if (block == nullptr) return nullptr;
-  const bool sure = size_class < kFirstBorrower;
-  return memset(block, 0, sure ? slab::kTable.row[size_class].block_size : usable_size(block));
+  return memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 
 void* allocate_aligned(size_t align, size_t size) {
@@ -269,7 +266,7 @@ void* reallocate(void* p, size_t size) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {
       memcpy(fresh, p, room < size ? room : size);
-      release_recent(slot->bin, p);
+      release_near(slot->bin, p);
       return fresh;
     }
   }

@@ -2,9 +2,11 @@
 
 #include "base/options.h"
 #include "heap/allocate.h"
+#include "heap/allowance.h"
 #include "heap/background.h"
 #include "heap/checked.h"
 #include "heap/idle.h"
+#include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
@@ -86,6 +88,7 @@ void detach(void* record) {
   read_inbox(heap);
   leave_slabs(heap);
   flush_remote(heap);
+  leave_thread(heap);
   seal_inbox(heap);
   {
     os::LockGuard guard(pool_lock);
@@ -179,6 +182,7 @@ Heap* attach() {
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   open_bins(heap);
+  enter_thread();
   heap->attached = true;
   heap->thread = os::thread_address();
   thread_heap = heap;  // first: setting the value may allocate

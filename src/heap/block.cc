@@ -5,6 +5,7 @@
 #include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/idle.h"
+#include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
@@ -58,7 +59,7 @@ bool owns(const void* p) {
 void count_resting(uint32_t* per_class) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     const Bin& bin = thread_heap->bins[c];
-    per_class[c] = count_recent(thread_heap, c);
+    per_class[c] = count_magazines(thread_heap, c);
     for (void* block = bin.blocks; block != &bin; ++per_class[c]) {
       const SlabHeader* slot = pages::header_of(block);
       block = slab::next_free(slot - slot->back, block);
@@ -68,7 +69,7 @@ void count_resting(uint32_t* per_class) {
 
 bool trim(size_t keep) {
   if (thread_heap->attached) {
-    give_all_recent(thread_heap);
+    flush_magazines(thread_heap);
     purge_slabs(thread_heap);
   }
   purge_idle();

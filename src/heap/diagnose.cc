@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/message.h"
+#include "heap/magazine.h"
 #include "heap/refill.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -56,10 +57,9 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
                                                          const void* p) {
   const unsigned size_class = slab->size_class;
   const Bin& bin = heap->bins[size_class];
-  if (stands_in_list(slab, p, bin.recent) || stands_in_list(slab, p, bin.blocks)) return true;
-  const Reserve& reserve = heap->reserve[size_class];
-  for (unsigned i = 0; i < reserve.count; ++i) {
-    void* list = heap->reserved[size_class][(reserve.first + i) % kReserveLists];
+  if (stands_in_list(slab, p, bin.magazine) || stands_in_list(slab, p, bin.blocks)) return true;
+  for (unsigned i = 0; i < heap->magazines[size_class].count; ++i) {
+    void* list = full_magazine(heap, size_class, i).first;
     if (stands_in_list(slab, p, list)) return true;
   }
   for (const RemoteEntry& entry : heap->remote) {

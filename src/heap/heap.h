@@ -14,42 +14,38 @@ using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
 // Blocks of one slab that this thread freed and has not yet handed over.
 inline constexpr uint32_t kFlushCount = 32;
+inline constexpr uint32_t kFlushBytes = 4 << 10;
 struct RemoteEntry {
   SlabHeader* slab;
-  uint32_t count;
+  uint16_t count;
+  uint16_t limit;  // as many are handed over together: 4 KiB of them at most, or one
   void* blocks[kFlushCount];
 };
 inline constexpr unsigned kRemoteEntries = 16;
 
-// What a heap has at hand of one class. malloc takes from `blocks`; free puts in `recent`; when `blocks`
+// What a heap has at hand of one class. malloc takes from `blocks`; free puts in `magazine`; when `blocks`
 // runs out, what was freed last is handed out first, while it is still in the processor's caches.
 // Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
 // linked (slab/free_block.h). Lists end in the bin itself: where a block has its link it has no address, as
 // the word before it is.
 struct Bin {
   void* blocks = this;
-  int32_t room = 0;  // one more than `limit` and this many are freed: `recent` is put aside
-  int16_t limit = 0;
+  int32_t room = 0;  // frees left before the magazine is full; below 0: it is
+  int16_t limit = 0;  // as many blocks may rest in the magazine
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
-  void* recent = this;
+  void* magazine = this;
   uint64_t multiplier = 0;  // of the class: see slab/size_class.h
 };
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
-// Lists of recent blocks that were put aside, all of limit + 1 blocks: a ring, the oldest at `first`.
-inline constexpr unsigned kReserveLists = 16;
-struct Reserve {
+// The full magazines of a class: a ring, the oldest at `first`. All are of full length (magazine.cc).
+inline constexpr unsigned kMostFull = 16;
+struct Magazines {
   uint8_t first;
   uint8_t count;
-  uint8_t allowed;   // most of them for now
-  uint8_t most;      // as many are allowed when such blocks are asked for; learnt
-  uint16_t beyond;   // eights of blocks given back since the class last ran short, as they were too many
-  uint8_t least;     // the lowest count since sweep() last looked
-  uint8_t evicted;   // lists given back since one was taken
-  uint8_t direct;    // blocks freed straight to their slabs since then, modulo 256
-  bool taken;        // since sweep() last looked
-  uint8_t borrowed;  // blocks of the next class handed out since this one last ran short
+  bool asked;      // malloc found the bin empty since the last look
+  uint8_t direct;  // bytes freed straight to slabs, in units of direct_weight(), modulo 256
 };
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
@@ -63,11 +59,13 @@ struct Heap {
   uint32_t leaving;                     // checked mode: its blocks on their way out of quarantine. Atomic.
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
+  uint8_t shortages;                    // modulo 256: see refill
   uint8_t near_cache;                   // of spans, in the page heap
-  Reserve reserve[slab::kClasses];
-  uint8_t swept;        // the class that sweep() looked at last
-  uint8_t spare_class;  // whose current slab was the last of several slots to become empty
-  SlabList full;        // owned slabs without, all classes
+  uint8_t hand;                         // the class that sweep() looked at last
+  uint32_t held;                        // bytes that the magazines have room for, full ones included
+  uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
+  Magazines magazines[slab::kClasses];
+  SlabList full;  // owned slabs without, all classes
   RemoteEntry remote[kRemoteEntries];
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
@@ -77,8 +75,8 @@ struct Heap {
   Heap* prev;
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
-  void* reserved[slab::kClasses]
-                [kReserveLists];  // each list's first block. Last: of most classes never touched
+  // Each full magazine's first block. Last: of most classes never touched.
+  void* full_magazines[slab::kClasses][kMostFull];
 };
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);

@@ -2,6 +2,7 @@
 
 #include "heap/allocate.h"
 #include "heap/idle.h"
+#include "heap/magazine.h"
 #include "heap/release.h"
 #include "os/region_log.h"
 #include "shard/shard.h"
@@ -68,42 +69,31 @@ void leave(Heap* heap, SlabHeader* slab) {
   }
 }
 
+// Times that a bin is filled from slabs, until the next look at what another class has not needed. A power of
+// two.
+constexpr unsigned kShortagesPerSweep = 16;
+
+constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
+
 // What is left to hand out there, if anything, has no memory yet, or no more.
 bool is_spent(const SlabHeader* slab) {
   return slab->free == slab::end_of(slab) &&
          slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
 }
 
-// Then the class shall have one more block of its own: to borrow each time costs more than a block at hand.
-constexpr uint8_t kMostBorrowed = 32;
-
 }  // namespace
-
-void* borrow(Heap* heap, unsigned size_class) {
-  const unsigned next = size_class + 1;
-  Reserve& reserve = heap->reserve[size_class];
-  if (next >= slab::kTiny || !heap->attached) return nullptr;
-  if (!has_recent(heap, next) || has_recent(heap, size_class)) return nullptr;
-  const SlabHeader* current = heap->current[size_class];
-  if ((current != nullptr && !is_spent(current)) || !heap->partial[size_class].empty()) return nullptr;
-  if (reserve.borrowed == kMostBorrowed) return nullptr;
-  ++reserve.borrowed;
-  Bin* bin = &heap->bins[next];
-  void* block = take_last_or_pop(bin);
-  return block != nullptr ? block : take_recent(heap, next);
-}
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used) flush_remote(heap);
   if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick);
-  if (has_recent(heap, size_class)) return take_recent(heap, size_class);
-  check_bin(heap, size_class);
-  after_shortage(heap, size_class);
-  if (!heap->user) sweep(heap, 1);
   Bin* bin = &heap->bins[size_class];
+  if (has_magazine(heap, bin)) return take_magazine(heap, bin);
+  check_bin(heap, size_class);
+  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1);
+  heap->magazines[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.
-  if (size_class >= kFirstBorrower && current != nullptr && is_spent(current) &&
+  if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
       !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
     current = heap->partial[size_class].pop_front();
@@ -145,20 +135,6 @@ void keep_slab(Heap* heap, SlabHeader* slab) {
   }
 }
 
-namespace {
-
-// Empty current slabs are kept for the next malloc; but of those of several slots only the last one.
-void keep_one_spare(Heap* heap, SlabHeader* slab) {
-  const unsigned before = heap->spare_class;
-  heap->spare_class = slab->size_class;
-  SlabHeader* spare = heap->current[before];
-  if (before == slab->size_class || spare == nullptr || spare->live != 0 || spare->slots == 1) return;
-  heap->current[before] = nullptr;
-  give_back(spare);
-}
-
-}  // namespace
-
 void no_longer_full(Heap* heap, SlabHeader* slab) {
   unlist(heap, slab);
   heap->partial[slab->size_class].push_front(slab);
@@ -171,10 +147,10 @@ void make_direct(Heap* heap, SlabHeader* slab) {
 
 void emptied(Heap* heap, SlabHeader* slab) {
   if (slab == heap->current[slab->size_class]) {
-    if (slab->slots > 1) keep_one_spare(heap, slab);
-    return;
+    heap->current[slab->size_class] = nullptr;
+  } else {
+    unlist(heap, slab);
   }
-  unlist(heap, slab);
   give_back(slab);
   if (tick_pending()) tick();
 }

@@ -17,11 +17,6 @@ inline void check_bin(const Heap* heap, unsigned size_class) {
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
-// Instead of refill, for classes above a page, where the block would be memory never touched before: a block
-// of the next class that was freed lately. Null: there is none, or enough were taken.
-inline constexpr unsigned kFirstBorrower = slab::class_of(kSmallPage + 1);
-void* borrow(Heap* heap, unsigned size_class);
-
 // An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
 void file_slab(Heap* heap, SlabHeader* slab);
 
@@ -44,39 +39,6 @@ void leave_slabs(Heap* heap);
 
 // Every slab given back with whatever lives in it.
 void drop_slabs(Heap* heap);
-
-// ---- Recently freed blocks (heap/recent.cc) -------------------------------------------------------
-
-// Empties the bins' lists and sets their limits; before a heap's first use.
-void open_bins(Heap* heap);
-inline bool has_recent(const Heap* heap, unsigned size_class) {
-  const Bin& bin = heap->bins[size_class];
-  return bin.recent != &bin || heap->reserve[size_class].count != 0;
-}
-// A block of those freed lately, of which there are some; others go to the bin, which is empty.
-void* take_recent(Heap* heap, unsigned size_class);
-// The block freed last. Null: there is none, or it is not what it should be, which take_recent tells.
-inline void* take_last(Bin* bin) {
-  void* block = pop_list(&bin->recent);
-  if (block != nullptr) ++bin->room;
-  return block;
-}
-// For classes of large blocks: the one freed last, which is in the processor's caches, else as pop.
-inline void* take_last_or_pop(Bin* bin) {
-  void* block = take_last(bin);
-  return block != nullptr ? block : pop(bin);
-}
-unsigned count_recent(const Heap* heap, unsigned size_class);
-// Blocks are about to be taken from a slab.
-void after_shortage(Heap* heap, unsigned size_class);
-// Many blocks were freed to slabs and none asked for: some of what is kept goes back, too.
-void lighten(Heap* heap, unsigned size_class);
-// Looks at the next classes: what was freed a while ago and not asked for goes back to its slabs.
-void sweep(Heap* heap, unsigned classes);
-inline constexpr unsigned kSweepOfTick = 4;
-// What was freed lately goes back to its slabs: of all classes; of one, and the bin's blocks too.
-void give_all_recent(Heap* heap);
-void empty_bin(Heap* heap, unsigned size_class);
 
 // A block of a slab that another heap owns, or none, leaves this heap.
 void give_foreign(Heap* heap, SlabHeader* slab, void* p);

@@ -6,6 +6,7 @@
 #include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/large.h"
+#include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "heap/user.h"
@@ -42,12 +43,12 @@ __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, voi
   // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
   const unsigned size_class = slab->size_class;
   const bool handed_over =
-      slab::kTable.row[size_class].block_size < kCacheLine || heap->reserve[size_class].allowed == 0;
+      slab::kTable.row[size_class].block_size < kCacheLine || !heap->magazines[size_class].asked;
   if ((!handed_over || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) {
     slab::double_free(slab, p, "free");
   }
   if (handed_over) return release_remote(heap, slab, p);
-  release_recent(&heap->bins[size_class], p);
+  release_near(&heap->bins[size_class], p);
 }
 
 // Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked
@@ -68,7 +69,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
   }
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
   if (slab::is_tiny(slab)) return release_direct(heap, slab, p);  // direct since it was reclaimed
-  release_recent(&heap->bins[slab->size_class], p);
+  release_near(&heap->bins[slab->size_class], p);
 }
 
 }  // namespace
@@ -115,16 +116,19 @@ bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;
 }
 
-// A free into the slab's own list that made it empty, or the 256th of the class.
-__attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab) {
+// A free into the slab's own list that made it empty, or one more 16 KiB of the class.
+__attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab, bool look) {
   const unsigned size_class = slab->size_class;
   if (slab->live == 0) emptied(heap, slab);
-  if (heap->reserve[size_class].direct == 0) lighten(heap, size_class);
+  if (look) after_direct_frees(heap, size_class);
 }
 
 __attribute__((always_inline)) inline void count_direct(Heap* heap, SlabHeader* slab) {
-  const uint8_t direct = ++heap->reserve[slab->size_class].direct;
-  if (__builtin_expect(slab->live == 0 || direct == 0, false)) after_direct(heap, slab);
+  uint8_t& direct = heap->magazines[slab->size_class].direct;
+  const uint8_t before = direct;
+  direct = static_cast<uint8_t>(direct + slab::kTable.row[slab->size_class].weight);
+  const bool look = direct < before;
+  if (__builtin_expect(slab->live == 0 || look, false)) after_direct(heap, slab, look);
 }
 
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {
@@ -138,7 +142,7 @@ __attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
   SlabHeader* slab = slot - slot->back;
   check_live("free", slab, p);
   if ((owner_of(slab) & kDirect) != 0) return release_direct(thread_heap, slab, p);
-  release_recent(slab->bin, p);
+  release_near(slab->bin, p);
 }
 
 // Most often a block of more than 8 KiB.
@@ -146,7 +150,7 @@ __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
   Bin* bin = slot->bin;
   const bool live = slab::is_start_in_slab(slot, bin->multiplier, p) && !slab::looks_free(p);
   if (__builtin_expect(!live, false)) return release_suspect(p, slot);
-  release_recent(bin, p);
+  release_near(bin, p);
 }
 
 __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Heap* heap) {

@@ -9,8 +9,8 @@ namespace hummock::heap {
 // Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list. Or no
 // start of a block, or one that is free already. `slot` is p's.
 void release_slow(void* p, SlabHeader* slot);
-// `recent` is full.
-void put_aside(Bin* bin);
+// The magazine has one block more than there is room for.
+void magazine_full(Bin* bin);
 // A slab, its lists included, has become empty.
 void emptied(Heap* heap, SlabHeader* slab);
 
@@ -20,10 +20,10 @@ __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeade
 }
 
 // The block, which the caller knows to be live, is kept at hand.
-__attribute__((always_inline)) inline void release_recent(Bin* bin, void* p) {
-  slab::set_next(p, bin->recent);
-  bin->recent = p;
-  if (__builtin_expect(--bin->room < 0, false)) put_aside(bin);
+__attribute__((always_inline)) inline void release_near(Bin* bin, void* p) {
+  slab::set_next(p, bin->magazine);
+  bin->magazine = p;
+  if (__builtin_expect(--bin->room < 0, false)) magazine_full(bin);
 }
 
 // Keeps p at hand if it is a live block of this thread's, and of the bin `expected` where that is not null.
@@ -49,7 +49,7 @@ __attribute__((always_inline)) inline void release_or(void* p, const Bin* expect
     asm("" : "+r"(distance));
     return slow(distance);
   }
-  release_recent(bin, p);
+  release_near(bin, p);
 }
 
 __attribute__((always_inline)) inline void release(void* p) {

@@ -97,10 +97,12 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p) {
   if (entry.slab != slab) {
     flush(heap, entry);
     entry.slab = slab;
+    const size_t together = kFlushBytes / slab::row_of(slab).block_size;
+    entry.limit = static_cast<uint16_t>(together < 1 ? 1 : together < kFlushCount ? together : kFlushCount);
     heap->remote_used = true;
   }
   entry.blocks[entry.count] = p;
-  if (++entry.count == kFlushCount) flush(heap, entry);
+  if (++entry.count == entry.limit) flush(heap, entry);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {

@@ -62,6 +62,11 @@ size_t purge_inside(const SlabHeader* header, uint16_t pages);
 // was.
 bool split_huge_page(const SlabHeader* header);
 
+// Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
+size_t in_use_bytes();
+// Small pages of slabs that no block was ever cut from; changed by so many. Any thread.
+void note_untouched(ptrdiff_t pages);
+
 // ---- Figures ------------------------------------------------------------------------------------
 
 struct Totals {

@@ -52,9 +52,9 @@ void halve_regret(uint64_t now, uint64_t period) {
 size_t budget_slots() {
   const size_t limit = options::values.dirty_max;
   if (limit != 0) return limit / kSlotSize;
-  const size_t used = relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize;
+  const size_t used = in_use_bytes() / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  return (used / 2 > least ? used / 2 : least) + regret();
+  return (used / 8 > least ? used / 8 : least) + regret();
 }
 
 // Purges the runs of `mask`, a bit for `unit` bytes each; the bits of what the system refused.

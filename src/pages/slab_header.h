@@ -36,6 +36,7 @@ struct GonePages {
   uint16_t remote;  // while the remote word says so: of the blocks that others freed. Atomic, relaxed.
   uint16_t own;     // the owner's: of those that count as not in use
   uint16_t seen;    // what heap/idle.cc saw there last: a hint. Atomic, relaxed.
+  uint8_t touched;  // as many have memory, from the slot's start, as blocks were carved there: a hint
 };
 
 struct SlabHeader {

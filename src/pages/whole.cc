@@ -22,6 +22,20 @@ void add_spans(Totals* sum) {
 
 }  // namespace
 
+namespace {
+size_t untouched;  // small pages; atomic, relaxed: a figure
+}
+
+void note_untouched(ptrdiff_t pages) {
+  __atomic_fetch_add(&untouched, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+}
+
+size_t in_use_bytes() {
+  const size_t spans = relaxed(used_slots) * kSlotSize;
+  const size_t untouched_bytes = relaxed(untouched) * kSmallPage;  // may be ahead of used_slots
+  return relaxed(huge_bytes) + (spans > untouched_bytes ? spans - untouched_bytes : 0);
+}
+
 // One lock after the other: a figure may be a little older than the next.
 Totals totals() {
   Totals sum = {};

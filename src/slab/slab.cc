@@ -6,10 +6,6 @@
 namespace hummock::slab {
 namespace {
 
-// At once, of memory never used: two pages, as no memory is touched long before it is needed; one, where
-// that is enough for this many blocks.
-constexpr size_t kCarveBlocks = 80;
-
 // Makes a list of adjacent blocks.
 void* link_up(SlabHeader* slab, Range range) {
   const size_t size = row_of(slab).block_size;
@@ -31,16 +27,41 @@ void* take_gone(SlabHeader* slab) {
   return link_up(slab, range);
 }
 
+constexpr size_t kMostCarved = 64;  // blocks, in one call, unless a page has more
+
+// Where to stop, in bytes from the slot's start: after a page of memory never used, as nothing is touched
+// before it is needed; later, where an earlier slab of the slot touched it.
+size_t carve_end(const SlabHeader* slab, size_t begin) {
+  const size_t page = base::align_down(begin + kSmallPage, kSmallPage);
+  const size_t most = base::align_down(begin + row_of(slab).block_size * kMostCarved, kSmallPage);
+  const size_t touched = slab->gone.touched * kSmallPage;
+  const size_t end = touched < most ? touched : most;
+  return end > page ? end : page;
+}
+
+// Small pages of a slab of one slot that no block was cut from.
+ptrdiff_t untouched_pages(const SlabHeader* slab) {
+  if (slab->slots != 1) return 0;
+  const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
+  return static_cast<ptrdiff_t>(kSlotSize / kSmallPage - base::divide_up(end, kSmallPage));
+}
+
 // Only when no carved block is free: then all of them are in use after.
 void* carve(SlabHeader* slab) {
-  const size_t bytes = row_of(slab).block_size * kCarveBlocks > kSmallPage ? 2 * kSmallPage : kSmallPage;
   // Up to the end of a page: so that few blocks stand in pages with what was carved before or will be after.
   const size_t carved = slab->carved;
   const size_t begin = offset_of(slab, carved);
-  const size_t end = first_from(slab, base::align_down(begin + bytes, kSmallPage));
+  const size_t stop = carve_end(slab, begin);
+  const size_t end = first_from(slab, stop);
   const Range range = {carved, end > carved ? end : carved + 1};
+  if (slab->slots == 1) {
+    const auto pages = static_cast<uint8_t>(stop / kSmallPage);
+    if (pages > slab->gone.touched) slab->gone.touched = pages;
+  }
   void* first = link_up(slab, range);
+  const ptrdiff_t before = untouched_pages(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
+  pages::note_untouched(untouched_pages(slab) - before);
   slab->live = slab->carved;
   open_frees(slab);
   return first;
@@ -126,8 +147,10 @@ void open_frees(SlabHeader* slab) {
 
 SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
-  SlabHeader* slab = pages::allocate_span(row.slots).header;
+  const pages::Span span = pages::allocate_span(row.slots);
+  SlabHeader* slab = span.header;
   if (slab == nullptr) return nullptr;
+  if (span.zeroed || row.slots > 1) slab->gone.touched = 0;
   slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live = 0;
@@ -149,10 +172,12 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
+  pages::note_untouched(untouched_pages(slab));
   return slab;
 }
 
 void destroy(SlabHeader* slab) {
+  pages::note_untouched(-untouched_pages(slab));
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;

@@ -22,7 +22,7 @@ SlabHeader* create(unsigned size_class, Kind kind);
 void destroy(SlabHeader* slab);
 
 // Some free blocks, that count as in use from now on; null when the slab is full. Order: what the owner
-// freed, what others freed, then memory never used: 8 KiB of it at most. O(1), but for the last two.
+// freed, what others freed, then memory never used: a page of it at most. O(1), but for the last two.
 void* take_blocks(SlabHeader* slab);
 
 // So many free blocks make it worth while to look at the slab again, or to take it over.
@@ -85,11 +85,22 @@ inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
 void* next_free(const SlabHeader* slab, void* block);
 void* next_remote_free(const SlabHeader* slab, void* block);
 
+// Says what is wrong with a slab's lists, in one line, and aborts.
+[[noreturn]] void corrupted(const SlabHeader* slab, const char* what);
+
 // Puts a block on the free list, counting it as not in use.
 inline void put_block(SlabHeader* slab, void* block) {
   link_free(slab, block, slab->free);
   slab->free = block;
   --slab->live;
+}
+
+// Puts a list of them there.
+inline void put_run(SlabHeader* slab, void* first, void* last, uint32_t count) {
+  if (count > slab->live) corrupted(slab, "a block was freed twice");
+  link_free(slab, last, slab->free);
+  slab->free = first;
+  slab->live = static_cast<uint16_t>(slab->live - count);
 }
 
 inline bool stands_in(const SlabHeader* slab, const void* p) {
@@ -158,9 +169,6 @@ void check_empty(const SlabHeader* slab, const Returned& returned);
 // When `block` is not the start of a carved block of the slab: `end` with a message.
 using End = void (*)(const base::Line&);
 void check_block(const SlabHeader* slab, const void* block, const char* call, End end = base::die);
-
-// Says what is wrong with a slab's lists, in one line, and aborts.
-[[noreturn]] void corrupted(const SlabHeader* slab, const char* what);
 
 // `call` was given a block that is free already: says so, with `end`.
 void double_free(const SlabHeader* slab, const void* block, const char* call, End end = base::die);

@@ -1,0 +1,73 @@
+#include "heap/allowance.h"
+
+namespace hummock::heap {
+namespace {
+
+constexpr size_t kLeastBudget = 8 << 20;
+constexpr uint32_t kUnit = 32 << 10;  // in which it is earned, and given back
+
+// Both atomic, relaxed: bounds, by which nothing else is ordered.
+size_t earned;
+size_t threads;
+
+size_t budget() {
+  const size_t share = pages::in_use_bytes() / 16;
+  return share > kLeastBudget ? share : kLeastBudget;
+}
+
+size_t share() {
+  const size_t among = relaxed(threads);
+  return budget() / (among == 0 ? 1 : among);
+}
+
+bool earn(Heap* heap, uint32_t bytes) {
+  if (heap->earned + bytes > share()) return false;
+  if (__atomic_add_fetch(&earned, bytes, __ATOMIC_RELAXED) > budget()) {
+    __atomic_fetch_sub(&earned, bytes, __ATOMIC_RELAXED);
+    return false;
+  }
+  heap->earned += bytes;
+  return true;
+}
+
+void give_back(Heap* heap, uint32_t bytes) {
+  heap->earned -= bytes;
+  __atomic_fetch_sub(&earned, bytes, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+bool hold(Heap* heap, size_t bytes) {
+  const size_t wanted = heap->held + bytes;
+  const size_t may = kAtRest + size_t{heap->earned};
+  if (wanted > may && !earn(heap, static_cast<uint32_t>(base::align_up(wanted - may, kUnit)))) return false;
+  heap->held = static_cast<uint32_t>(wanted);
+  return true;
+}
+
+// A unit stays beyond what is held, so that who frees and asks in turns does not earn it each time.
+void settle(Heap* heap) {
+  const size_t spare = kAtRest + size_t{heap->earned} - heap->held;
+  if (heap->earned == 0 || spare < 2 * kUnit) return;
+  const uint32_t bytes = static_cast<uint32_t>(base::align_down(spare - kUnit, kUnit));
+  give_back(heap, bytes < heap->earned ? bytes : heap->earned);
+}
+
+bool has_too_much(const Heap* heap) {
+  return heap->earned != 0 && heap->earned > share();
+}
+
+void enter_thread() {
+  __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+}
+
+void leave_thread(Heap* heap) {
+  __atomic_fetch_sub(&threads, 1, __ATOMIC_RELAXED);
+  give_back(heap, heap->earned);
+}
+
+size_t earned_bytes() {
+  return relaxed(earned);
+}
+
+}  // namespace hummock::heap

@@ -1,0 +1,37 @@
+// How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
+// budget for all threads. Threads have equal shares of that; who has more gives it back when it comes by.
+// Invariant: the sum of `earned` of all heaps is `earned_bytes`, at most the budget when some was earned last.
+#ifndef HUMMOCK_HEAP_ALLOWANCE_H
+#define HUMMOCK_HEAP_ALLOWANCE_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap {
+
+inline constexpr uint32_t kAtRest = 64 << 10;
+
+// The heap is to hold so much more. False: it may not.
+bool hold(Heap* heap, size_t bytes);
+inline void let_go(Heap* heap, size_t bytes) {
+  heap->held -= static_cast<uint32_t>(bytes);
+}
+// What was let go a moment ago.
+inline void hold_again(Heap* heap, size_t bytes) {
+  heap->held += static_cast<uint32_t>(bytes);
+}
+
+// Gives back what was earned and is not needed.
+void settle(Heap* heap);
+// More threads share the budget than when it was earned.
+bool has_too_much(const Heap* heap);
+
+// A thread has got a heap, or given it up; it holds nothing then.
+void enter_thread();
+void leave_thread(Heap* heap);
+
+// Bytes that threads have earned.
+size_t earned_bytes();
+
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_ALLOWANCE_H

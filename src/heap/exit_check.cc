@@ -1,0 +1,84 @@
+// What nobody met by the program's end: blocks that two threads freed at once, or that were written to after
+// they were freed.
+#include "heap/diagnose.h"
+#include "heap/magazine.h"
+#include "heap/refill.h"
+
+namespace hummock::heap {
+namespace {
+
+constexpr unsigned kMostChecked = 300;
+
+void check_marked(const SlabHeader* slab, void* block) {
+  if (!slab::stands_in(slab, block) || !slab::looks_free(slab, block)) bad_bin(block, slab->size_class);
+}
+void* check_next(const SlabHeader* slab, void* block, void* next) {
+  if (next == slab::kNoLink) bad_bin(block, slab->size_class);
+  return next;
+}
+
+// The free list of a slab of ours, and what others freed there, to which they only add.
+void check_slab(const Heap* heap, const SlabHeader* slab) {
+  if ((owner_of(slab) & ~kDirect) != reinterpret_cast<uintptr_t>(heap)) return;
+  void* block = slab->free;
+  for (unsigned left = kMostChecked; left != 0 && block != slab::end_of(slab); --left) {
+    check_marked(slab, block);
+    block = check_next(slab, block, slab::next_free(slab, block));
+  }
+  // acquire: pairs with the release of push_remote.
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  if ((word & slab::kGone) != 0) return;
+  block = slab::chain_of(word);
+  for (unsigned left = kMostChecked; left != 0 && block != nullptr; --left) {
+    const bool good = slab::stands_in(slab, block) && slab::looks_free(slab, block);
+    void* next = good ? slab::next_remote_free(slab, block) : slab::kNoLink;
+    // A trim of another thread may have taken the chain, and turn it round.
+    if (next == slab::kNoLink && __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) != word) return;
+    check_marked(slab, block);
+    block = check_next(slab, block, next);
+  }
+}
+
+void check_slabs(const Heap* heap, const SlabHeader* slab) {
+  for (unsigned left = kMostChecked; left != 0 && slab != nullptr; --left, slab = slab->next) {
+    check_slab(heap, slab);
+  }
+}
+
+// Some of the list's blocks, and that it has so many. Where it has not, a block of it is in another list,
+// too.
+void check_list(const Bin& bin, const List& list, unsigned size_class) {
+  void* block = list.first;
+  unsigned count = 0;
+  for (; count != kMostChecked && block != &bin; ++count) {
+    void* next = pages::find_slab(block) == nullptr ? slab::kNoLink : slab::next_of(block);
+    if (next == slab::kNoLink || count == list.count) bad_bin(block, size_class);
+    block = next;
+  }
+  if (block == &bin && count != list.count) bad_bin(list.first, size_class);
+}
+
+void check_lists(const Heap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  check_list(bin, open_magazine(heap, size_class), size_class);
+  if (bin.blocks != &bin && slab::next_of(bin.blocks) == slab::kNoLink) bad_bin(bin.blocks, size_class);
+  for (unsigned i = 0; i < heap->magazines[size_class].count; ++i) {
+    check_list(bin, full_magazine(heap, size_class, i), size_class);
+  }
+}
+
+}  // namespace
+
+void check_freed_lately() {
+  Heap* heap = thread_heap;
+  if (!heap->attached) return;
+  flush_remote(heap);
+  for (unsigned c = 1; c < slab::kTiny; ++c) {
+    check_lists(heap, c);
+    if (heap->current[c] != nullptr) check_slab(heap, heap->current[c]);
+    check_slabs(heap, heap->partial[c].front());
+  }
+  check_slabs(heap, heap->full.front());
+}
+
+}  // namespace hummock::heap
