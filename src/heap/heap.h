@@ -44,8 +44,8 @@ inline constexpr unsigned kMostFull = 16;
 struct Magazines {
   uint8_t first;
   uint8_t count;
-  bool asked;      // malloc found the bin empty since the last look
-  uint8_t direct;  // bytes freed straight to slabs, in units of direct_weight(), modulo 256
+  bool asked;       // malloc found the bin empty since the last look
+  uint16_t direct;  // bytes that may be freed straight to slabs until the next look, in units of 64
 };
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
@@ -60,6 +60,7 @@ struct Heap {
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
   uint8_t shortages;                    // modulo 256: see refill
+  uint8_t refusals;                     // modulo 256: of room for a magazine
   uint8_t near_cache;                   // of spans, in the page heap
   uint8_t hand;                         // the class that sweep() looked at last
   uint32_t held;                        // bytes that the magazines have room for, full ones included

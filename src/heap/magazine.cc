@@ -25,10 +25,13 @@ namespace {
 constexpr size_t kMagazineBytes = 32 << 10;
 constexpr unsigned kMostBlocks = 256;
 constexpr unsigned kLeastBlocks = 2;
-constexpr size_t kClassBytes = 256 << 10;
+constexpr size_t kClassBytes = 128 << 10;
 constexpr size_t kFirstBytes = 2 << 10;  // a magazine's first room
 constexpr unsigned kFirstBlocks = 8;
 constexpr unsigned kMostFlushed = 256;  // blocks, in one call
+// Bytes freed straight to slabs until a class that is not asked for is flushed: so many for each that it holds.
+constexpr size_t kFreesPerFlushed = 4;
+constexpr size_t kLeastPause = 16 << 10;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
   return blocks < least ? least : blocks > most ? most : static_cast<unsigned>(blocks);
@@ -196,9 +199,13 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   return (!asked || hurry) && flush_step(heap, heap->hand);
 }
 
-// The thread may hold no more at first: then a class that is not asked for has to give.
+constexpr unsigned kRefusalsPerSweep = 32;
+
+// Now and then a class that is not asked for has to give. Not each time: where the classes in use take turns,
+// and hold more than they may, it would always be the one that is needed next.
 bool hold_or_take(Heap* heap, size_t bytes, unsigned size_class) {
-  return hold(heap, bytes) || (sweep_next(heap, size_class) && hold(heap, bytes));
+  if (hold(heap, bytes)) return true;
+  return ++heap->refusals % kRefusalsPerSweep == 0 && sweep_next(heap, size_class) && hold(heap, bytes);
 }
 
 // The magazine has one block more than its limit. False: it cannot have more.
@@ -237,22 +244,13 @@ void leave_empty_slab(Heap* heap, unsigned size_class) {
   if (count == slab->live) give_blocks(heap, size_class, count);
 }
 
-// The magazine has one block more than its limit, and cannot have more. When this comes twice with nothing
-// asked for meanwhile, more frees are to come: the class is closed.
-void flush_magazine(Heap* heap, unsigned size_class) {
-  Magazines& magazines = heap->magazines[size_class];
-  const Bin& bin = heap->bins[size_class];
-  const bool closes = !magazines.asked;
-  magazines.asked = false;
-  if (magazines.count != 0) give_oldest(heap, size_class);
-  if (magazines.count != 0 && bin.limit + 1 == static_cast<int>(capacity_of(size_class))) {
-    hold_again(heap, full_bytes(size_class));
-    put_aside(heap, size_class);  // in its place
-  } else {
-    give_list(heap, take_all(heap->bins[size_class]), size_class);
-  }
-  if (closes) take_room(heap, size_class);
+// The magazine has one block more than its limit, and cannot have more: the last one goes back.
+void give_last(Heap* heap, unsigned size_class) {
+  Bin& bin = heap->bins[size_class];
+  bin.magazine = give_some(heap, bin.magazine, 1, size_class);
+  ++bin.room;
   if (bin.limit == 0) leave_empty_slab(heap, size_class);
+  if (add_direct(heap, size_class)) after_direct_frees(heap, size_class);
 }
 
 }  // namespace
@@ -298,13 +296,21 @@ void magazine_full(Bin* bin) {
   }
   const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
   if (heap->magazines[size_class].asked && make_room(heap, size_class)) return;
-  flush_magazine(heap, size_class);
+  give_last(heap, size_class);
 }
 
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Magazines& magazines = heap->magazines[size_class];
-  if (!magazines.asked) flush_step(heap, size_class);
+  size_t pause = kLeastPause;
+  if (!magazines.asked) {
+    flush_step(heap, size_class);
+  } else {
+    // What goes back after so many frees costs each of them little.
+    const size_t held = count_magazines(heap, size_class) * block_size(size_class);
+    if (held > kLeastPause / kFreesPerFlushed) pause = held * kFreesPerFlushed;
+  }
   magazines.asked = false;
+  magazines.direct = static_cast<uint16_t>(pause / 64);
 }
 
 void sweep(Heap* heap, unsigned classes) {

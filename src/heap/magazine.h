@@ -22,8 +22,15 @@ inline void* take_last_or_pop(Bin* bin) {
   return block;
 }
 
-// The class had as many blocks freed straight to its slabs as are worth a look: what it still holds goes
-// back, too, a step at a time, unless malloc asked for such blocks meanwhile.
+// A block was freed straight to its slab. True: as many were as are worth a look.
+__attribute__((always_inline)) inline bool add_direct(Heap* heap, unsigned size_class) {
+  uint16_t& left = heap->magazines[size_class].direct;
+  const unsigned weight = slab::kTable.row[size_class].weight;
+  const bool look = left < weight;
+  left = static_cast<uint16_t>(left - weight);
+  return look;
+}
+// Then: what the class still holds goes back, too, a step at a time, unless malloc asked for such blocks.
 void after_direct_frees(Heap* heap, unsigned size_class);
 // Looks at the next classes, but for one flush at most: what nobody asked for since the last look goes back.
 void sweep(Heap* heap, unsigned classes);

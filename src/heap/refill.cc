@@ -72,6 +72,7 @@ void leave(Heap* heap, SlabHeader* slab) {
 // Times that a bin is filled from slabs, until the next look at what another class has not needed. A power of
 // two.
 constexpr unsigned kShortagesPerSweep = 16;
+constexpr unsigned kShortagesPerFlush = 4;  // of what others' blocks wait to be handed over
 
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
 
@@ -84,7 +85,7 @@ bool is_spent(const SlabHeader* slab) {
 }  // namespace
 
 void* refill(Heap* heap, unsigned size_class) {
-  if (heap->remote_used) flush_remote(heap);
+  if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick);
   Bin* bin = &heap->bins[size_class];
   if (has_magazine(heap, bin)) return take_magazine(heap, bin);

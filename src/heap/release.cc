@@ -123,18 +123,15 @@ __attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab, bool l
   if (look) after_direct_frees(heap, size_class);
 }
 
-__attribute__((always_inline)) inline void count_direct(Heap* heap, SlabHeader* slab) {
-  uint8_t& direct = heap->magazines[slab->size_class].direct;
-  const uint8_t before = direct;
-  direct = static_cast<uint8_t>(direct + slab::kTable.row[slab->size_class].weight);
-  const bool look = direct < before;
+__attribute__((always_inline)) inline void after_put(Heap* heap, SlabHeader* slab) {
+  const bool look = add_direct(heap, slab->size_class);
   if (__builtin_expect(slab->live == 0 || look, false)) after_direct(heap, slab, look);
 }
 
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {
   if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
   slab::put_block(slab, p);
-  count_direct(heap, slab);
+  after_put(heap, slab);
 }
 
 // A block of this thread's own that is not plainly live: it is looked at closely.
@@ -169,7 +166,7 @@ __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Hea
   slab::set_next(p, slot->free);
   slot->free = p;
   --slot->live;
-  count_direct(heap, slot);
+  after_put(heap, slot);
 }
 
 // Plainly a live block of another thread's slab, of at most 8 KiB; the home of a slab that may be reclaimed
