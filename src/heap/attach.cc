@@ -85,7 +85,8 @@ void detach(void* record) {
   thread_heap = &ended_heap;
   heap->attached = false;
   heap->thread = 0;
-  read_inbox(heap);
+  while (read_inbox(heap)) {
+  }
   leave_slabs(heap);
   flush_remote(heap);
   leave_thread(heap);

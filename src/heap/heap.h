@@ -74,10 +74,12 @@ struct Heap {
   Heap* next_record;  // all records there ever were; written once, before the record is used
   Heap* next;         // pool of records, or list of first-class heaps. Guarded by the pool's lock.
   Heap* prev;
+  SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
   // Each full magazine's first block. Last: of most classes never touched.
   void* full_magazines[slab::kClasses][kMostFull];
+  slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs
 };
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);

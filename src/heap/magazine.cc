@@ -175,6 +175,7 @@ void give_magazine(Heap* heap, unsigned size_class) {
 // What malloc would have taken next.
 void give_blocks(Heap* heap, unsigned size_class, unsigned most) {
   Bin& bin = heap->bins[size_class];
+  if (bin.blocks == &bin && heap->rest[size_class].count != 0) bin.blocks = take_rest(heap, size_class);
   bin.blocks = give_some(heap, bin.blocks, most, size_class);
 }
 
@@ -183,7 +184,7 @@ bool flush_step(Heap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
   if (heap->magazines[size_class].count != 0) return give_oldest(heap, size_class), true;
   const unsigned held = count_held(bin);
-  if (bin.limit == 0 && held == 0 && bin.blocks == &bin) return false;
+  if (bin.limit == 0 && held == 0 && bin.blocks == &bin && heap->rest[size_class].count == 0) return false;
   give_magazine(heap, size_class);
   give_blocks(heap, size_class, kMostFlushed - held);
   return true;
@@ -235,6 +236,7 @@ bool make_room(Heap* heap, unsigned size_class) {
 void leave_empty_slab(Heap* heap, unsigned size_class) {
   const SlabHeader* slab = heap->current[size_class];
   if (slab == nullptr || slab->live * block_size(size_class) > kSmallPage) return;
+  if (heap->rest[size_class].count != 0) return;
   const Bin& bin = heap->bins[size_class];
   unsigned count = 0;
   for (void* block = bin.blocks; block != &bin && count <= slab->live; ++count) {
@@ -263,6 +265,7 @@ void open_bins(Heap* heap) {
     bin.multiplier = slab::kTable.row[c].multiplier;
     heap->current[c] = nullptr;
     heap->magazines[c] = Magazines();
+    if (heap->rest[c].count != 0) heap->rest[c] = slab::Rest();  // so that most of it stays untouched
   }
 }
 

@@ -11,10 +11,10 @@
 namespace hummock::heap {
 namespace {
 
-// Frees of the smallest blocks always go to their slab's own list.
+// Frees of the smallest blocks always go to their slab's own list. No blocks of the class may rest.
 void own(Heap* heap, SlabHeader* slab) {
   Bin* bin = &heap->bins[slab->size_class];
-  if (slab->bin != bin) slab::set_bin(slab, bin);
+  if (slab->bin != bin) slab::set_bin(slab, bin, &heap->rest[slab->size_class]);
   set_relaxed(slab->home, heap);
   const bool direct = slab::is_tiny(slab);
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (direct ? kDirect : 0),
@@ -32,7 +32,7 @@ void retire(Heap* heap, SlabHeader* slab) {
 }
 
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
-  if (__atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
+  if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
   SlabHeader* slab = heap->partial[size_class].pop_front();
   if (slab != nullptr) return slab;
   if (!heap->user) {
@@ -45,7 +45,7 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
 }
 
 void give_back(SlabHeader* slab) {
-  if (slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
+  if (slab::returned_count(slab) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
   slab::check_empty(slab, {});
@@ -78,8 +78,19 @@ constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
 
 // What is left to hand out there, if anything, has no memory yet, or no more.
 bool is_spent(const SlabHeader* slab) {
-  return slab->free == slab::end_of(slab) &&
-         slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) == 0;
+  return slab->free == slab::end_of(slab) && slab::returned_count(slab) == 0;
+}
+
+}  // namespace
+
+namespace {
+
+// The first of the blocks; the others are the bin's.
+void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
+  bin->blocks = blocks;
+  void* block = pop_any(bin, size_class);
+  if (block == nullptr) bad_bin(blocks, size_class);
+  return block;
 }
 
 }  // namespace
@@ -100,15 +111,13 @@ void* refill(Heap* heap, unsigned size_class) {
     current = heap->partial[size_class].pop_front();
     heap->partial[size_class].push_back(fresh);
   }
+  slab::Rest& rest = heap->rest[size_class];
+  if (rest.count != 0) return fill_bin(bin, size_class, take_rest(heap, size_class));
   for (;;) {
     if (current != nullptr) {
       if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
-      if (void* blocks = slab::take_blocks(current)) {
-        bin->blocks = blocks;
-        void* block = pop_any(bin, size_class);
-        if (block == nullptr) bad_bin(blocks, size_class);
-        return block;
-      }
+      void* blocks = rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
+      if (blocks != nullptr) return fill_bin(bin, size_class, blocks);
       SlabHeader* spent = current;
       current = nullptr;
       retire(heap, spent);
@@ -116,6 +125,13 @@ void* refill(Heap* heap, unsigned size_class) {
     current = next_slab(heap, size_class);
     if (current == nullptr) return nullptr;
   }
+}
+
+void* take_rest(Heap* heap, unsigned size_class) {
+  slab::Rest& rest = heap->rest[size_class];
+  SlabHeader* slab = pages::find_slab(rest.first);
+  if (slab == nullptr || slab->size_class != size_class) bad_bin(rest.first, size_class);
+  return slab::take_some(slab, &rest);
 }
 
 void file_slab(Heap* heap, SlabHeader* slab) {
@@ -128,7 +144,7 @@ void file_slab(Heap* heap, SlabHeader* slab) {
 
 void keep_slab(Heap* heap, SlabHeader* slab) {
   own(heap, slab);
-  slab->full = slab::available(slab) == 0;
+  slab->full = slab::available(slab) == 0 && slab::returned_count(slab) == 0;
   if (slab->full) {
     heap->full.push_back(slab);
   } else {
@@ -156,26 +172,39 @@ void emptied(Heap* heap, SlabHeader* slab) {
   if (tick_pending()) tick();
 }
 
-void read_inbox(Heap* heap) {
-  // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
-  SlabHeader* slab = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
-  while (slab != nullptr) {
-    SlabHeader* next = slab->inbox_next;
-    const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
-    if (!mine) {
-      unqueue(slab);
-      slab = next;
-      continue;
-    }
-    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
-    __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    if (slab != heap->current[slab->size_class]) {
-      unlist(heap, slab);
-      slab::drain(slab, slab::take_remote(slab));
-      file_slab(heap, slab);
-    }
-    slab = next;
+namespace {
+
+constexpr unsigned kSlabsPerRead = 16;
+
+// Others tell of it: it goes back when all of its blocks have come back, else it has some to hand out.
+void look_at_posted(Heap* heap, SlabHeader* slab) {
+  const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
+  if (!mine) return unqueue(slab);
+  slab::set_notify(slab);  // first: from here others may queue it again
+  // acq_rel: the next writer of inbox_next comes after our read.
+  __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+  if (slab == heap->current[slab->size_class]) return;
+  unlist(heap, slab);
+  slab::Returned returned;
+  if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
+    slab::check_empty(slab, returned);
+    slab::destroy(slab);
+  } else {
+    heap->partial[slab->size_class].push_front(slab);
   }
+}
+
+}  // namespace
+
+bool read_inbox(Heap* heap) {
+  // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
+  if (heap->posted == nullptr) heap->posted = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
+  for (unsigned left = kSlabsPerRead; left != 0 && heap->posted != nullptr; --left) {
+    SlabHeader* slab = heap->posted;
+    heap->posted = slab->inbox_next;
+    look_at_posted(heap, slab);
+  }
+  return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
 }
 
 void purge_slabs(Heap* heap) {

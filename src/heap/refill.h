@@ -27,8 +27,11 @@ void keep_slab(Heap* heap, SlabHeader* slab);
 // From now on frees go to the slab's own list.
 void make_direct(Heap* heap, SlabHeader* slab);
 
-// Takes the inbox: what others freed in our slabs.
-void read_inbox(Heap* heap);
+// A block list for the bin out of what rests of the class, which is something.
+void* take_rest(Heap* heap, unsigned size_class);
+
+// Looks at some of the slabs of which others tell that blocks came back. True: there are more.
+bool read_inbox(Heap* heap);
 
 // Pages that hold free blocks alone go back to the system: of the heap's slabs, and of those that nobody
 // owns.

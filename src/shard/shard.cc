@@ -48,14 +48,14 @@ void delist(Shard& shard, SlabHeader* slab) {
 }
 
 // From shared to owned. The new owner is written before the shared bit goes (release), so a freer that
-// finds the bit gone, and notify reached, finds whom to tell.
+// finds the bit gone, and notify reached, finds whom to tell. What others freed stays for who takes blocks.
 void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
   set_relaxed(slab->home, heap);
-  set_relaxed(slab->notify, slab::worth_while(slab));
+  slab::set_notify(slab);
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
-  // Acquire for the links of the chain, release for the owner above.
-  slab::drain(slab, slab::take_remote(slab, slab::kQueued));
+  // acquire: what earlier owners wrote.
+  __atomic_fetch_and(&slab->remote, ~slab::kSharedBit, __ATOMIC_ACQ_REL);
 }
 
 // When every live block has come back, nobody can free here any more, and the slab is the caller's. It need
@@ -169,6 +169,7 @@ size_t purge_listed(heap::Heap* heap) {
       for (size_t left = count_listed(shard, c); left != 0; --left) {
         SlabHeader* slab = take_first(shard, c, heap, &home);
         if (slab == nullptr) break;
+        slab::drain(slab);
         bytes += slab::purge_own(slab);
         if (slab->live == 0) {
           slab::destroy(slab);

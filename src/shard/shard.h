@@ -11,8 +11,7 @@ namespace hummock::shard {
 // Gives an owned slab, in no list, away. After this call the caller may not touch it.
 void give_away(SlabHeader* slab, heap::Heap* home);
 
-// A shared slab of the class with blocks to be had, now owned by `heap` and drained; null when none is
-// listed. O(shards).
+// A shared slab of the class with blocks to be had, now owned by `heap`; null when none is listed. O(shards).
 SlabHeader* adopt(unsigned size_class, heap::Heap* heap);
 
 // Takes this very slab, if it is (still) shared. Then as adopt.

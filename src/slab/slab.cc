@@ -184,30 +184,65 @@ void destroy(SlabHeader* slab) {
   pages::release_span(slab);
 }
 
-void set_bin(SlabHeader* slab, heap::Bin* bin) {
-  const void* end = end_of(slab);
+void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
+  if (slab->free != end_of(slab)) {
+    const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
+    *rest = {slab->free, in_use - slab->live, 0};
+    slab->live = static_cast<uint16_t>(in_use);
+  }
   for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
-  if (slab->free == end) {
-    slab->free = bin;
-    return;
-  }
-  if (is_tiny(slab)) return;  // their lists end in a number
-  void* block = slab->free;
-  for (size_t left = slab->carved;; --left) {
-    if (left == 0) corrupted(slab, "a freed block was written to or freed twice");
-    check_free(slab, block);
-    void* next = next_of(block);
-    if (next == end) break;
-    block = next;  // kNoLink is no block
-  }
-  set_next(block, bin);
+  slab->free = bin;
 }
 
-void* take_blocks(SlabHeader* slab) {
-  if (slab->free == end_of(slab) && count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED)) != 0) {
-    drain(slab, take_remote(slab));
+namespace {
+
+constexpr uint32_t kMostRelinked = 128;
+
+void* next_in(const SlabHeader* slab, const Rest& rest) {
+  return rest.kind != 0 ? next_remote_free(slab, rest.first) : next_free(slab, rest.first);
+}
+
+// Pages that are gone, and hold blocks that others freed, are the slab's own again.
+void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {
+  set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | pages));
+  slab->live = static_cast<uint16_t>(slab->live - count);
+  close_frees(slab);
+}
+
+// What others freed; the count is 0 where all of it stood in pages that are gone.
+Rest take_returned(SlabHeader* slab) {
+  const Returned returned = take_remote(slab);
+  const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
+  if (returned.count > slab->live) corrupted(slab, "a block was freed twice, by different threads");
+  if (gone != 0) take_gone_pages(slab, returned.gone, gone);
+  set_notify(slab);
+  return {returned.chain, returned.count - gone, kRemote};
+}
+
+}  // namespace
+
+void* take_some(SlabHeader* slab, Rest* rest) {
+  void* first = rest->first;
+  for (uint32_t left = kMostRelinked; left != 0; --left) {
+    void* block = rest->first;
+    check_free(slab, block);
+    void* next = next_in(slab, *rest);
+    if (next == kNoLink)
+      corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
+    rest->first = next;
+    const bool last = --rest->count == 0 || left == 1;
+    link_free(slab, block, last ? end_of(slab) : next);
+    if (rest->count == 0) break;
   }
+  if (rest->count == 0 && rest->kind != 0 && rest->first != nullptr)
+    corrupted(slab, "a freed block was written to or freed twice");
+  return first;
+}
+
+void* take_blocks(SlabHeader* slab, Rest* rest) {
   if (slab->free != end_of(slab)) return take_freed(slab);
+  if (returned_count(slab) != 0) *rest = take_returned(slab);
+  if (rest->count != 0) return take_some(slab, rest);
   if (slab->gone.own != 0) return take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : nullptr;
 }
@@ -229,26 +264,16 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
   return true;
 }
 
-void drain(SlabHeader* slab, const Returned& returned) {
-  uint32_t left = returned.count;
-  if (left > slab->live) corrupted(slab, "a block was freed twice, by different threads");
-  if (returned.gone != 0) {
-    const uint32_t gone = count_gone(slab, returned.gone);
-    left -= gone;
-    set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | returned.gone));
-    slab->live = static_cast<uint16_t>(slab->live - gone);
-    close_frees(slab);
+void drain(SlabHeader* slab) {
+  Rest rest = take_returned(slab);
+  while (rest.count != 0) {
+    void* block = take_some(slab, &rest);
+    while (block != end_of(slab)) {
+      void* next = next_free(slab, block);
+      put_block(slab, block);
+      block = next;
+    }
   }
-  void* block = returned.chain;
-  for (; left != 0; --left) {
-    check_free(slab, block);
-    void* next = next_remote_free(slab, block);
-    if (next == kNoLink)
-      corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
-    put_block(slab, block);
-    block = next;
-  }
-  if (block != nullptr) corrupted(slab, "a freed block was written to or freed twice");
 }
 
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {

@@ -21,9 +21,21 @@ SlabHeader* create(unsigned size_class, Kind kind);
 // Gives the slots back. Every block is free.
 void destroy(SlabHeader* slab);
 
+// Free blocks that are linked, but not yet as a bin's are: what other threads freed, or the free list of
+// another heap's slab. They count as in use.
+struct Rest {
+  void* first;
+  uint32_t count;
+  uint32_t kind;  // kRemote or 0: see free_block.h
+};
+
+// The next of them as a bin's list; `rest`, whose count is not 0, keeps the others. All are the slab's.
+void* take_some(SlabHeader* slab, Rest* rest);
+
 // Some free blocks, that count as in use from now on; null when the slab is full. Order: what the owner
-// freed, what others freed, then memory never used: a page of it at most. O(1), but for the last two.
-void* take_blocks(SlabHeader* slab);
+// freed, what others freed, of which `rest` has what is not handed out now, then memory never used: a page of
+// it at most. Bounded steps.
+void* take_blocks(SlabHeader* slab, Rest* rest);
 
 // So many free blocks make it worth while to look at the slab again, or to take it over.
 inline uint32_t worth_while(const SlabHeader* slab) {
@@ -45,8 +57,8 @@ inline void close_frees(SlabHeader* slab) {
 }
 void open_frees(SlabHeader* slab);
 
-// The slab's free blocks become those of another bin. O(free blocks).
-void set_bin(SlabHeader* slab, heap::Bin* bin);
+// From now on the slab's lists are for this bin. What stood in its free list is in use, and `rest`'s.
+void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest);
 
 // What others freed: a chain, and the blocks of pages that are gone. The count is of both.
 struct Returned {
@@ -64,8 +76,8 @@ inline Returned take_remote(SlabHeader* slab, uint64_t left = kQueued | kSharedB
   return returned;
 }
 
-// Joins it to the slab's free blocks; the caller sees to what follows.
-void drain(SlabHeader* slab, const Returned& returned);
+// Joins what others freed to the slab's free blocks. O(blocks).
+void drain(SlabHeader* slab);
 
 // ---- Links, whatever the class. Null or end_of(slab): there is no next; kNoLink: there was one once.
 inline bool is_tiny(const SlabHeader* slab) {
@@ -158,9 +170,17 @@ struct Pushed {
 // chain may be null.
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 
-// Blocks that can be had without anybody freeing more.
+// Blocks that can be had without anybody freeing more, but for those that others freed.
 inline uint32_t available(const SlabHeader* slab) {
   return static_cast<uint32_t>(slab->capacity - slab->live);
+}
+inline uint32_t returned_count(const SlabHeader* slab) {
+  return count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
+}
+// Others tell of the slab when so many more blocks have come back, or all.
+inline void set_notify(SlabHeader* slab) {
+  const uint32_t more = returned_count(slab) + worth_while(slab);
+  set_relaxed(slab->notify, more < slab->live ? more : uint32_t{slab->live});
 }
 
 // Aborts with a message unless so many blocks are all that was in use.

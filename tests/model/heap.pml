@@ -8,15 +8,6 @@ inline unlist() {
   list = NO_LIST
 }
 
-// Leaves t = 1 when it has to go back.
-inline file_slab() {
-  assert(holder == me && list == NO_LIST);
-  if
-  :: live == 0 -> t = 1
-  :: else -> list = PARTIAL
-  fi
-}
-
 inline give_back_if_empty() {
   if
   :: t -> t = 0; give_back()
@@ -24,22 +15,27 @@ inline give_back_if_empty() {
   fi
 }
 
-// After the exchange, which found the header.
+// After the exchange, which found the header. Leaves t = 0.
 inline read_inbox() {
-  atomic {
-    t = ((owner) == me);
-#ifndef MUTANT_CLEAR_LATE
-    clear_queued()
-#endif
-  }
+  t = (owner == me);
   if
-  :: atomic { t && current -> t = 0 }  // the next refill drains it
+  :: t -> set_notify()
+  :: else
+  fi;
+#ifndef MUTANT_CLEAR_LATE
+  atomic { clear_queued() }
+#endif
+  if
+  :: atomic { t && current -> t = 0 }  // the next refill takes what came back
   :: t && !current ->
-     ONE_STEP {
-       t = 0;
-       unlist();
-       take_remote();
-       file_slab()
+     atomic { t = 0; unlist(); old = remote }
+     take_if_all(live, QUEUED);
+     atomic {
+       if
+       :: t -> assert(COUNT(old) == live); drain(old); t = 1
+       :: else -> list = PARTIAL
+       fi;
+       old = 0
      }
      give_back_if_empty()
   :: else -> reconsider()
@@ -60,7 +56,7 @@ inline take_inbox(rest) {
 
 inline keep_slab() {
   assert(holder == me && owner == me && list == NO_LIST);
-  is_full = (live == BLOCKS);
+  is_full = (live == BLOCKS && COUNT(remote) == 0);
   list = (is_full -> FULL_LIST : PARTIAL)
 }
 

@@ -13,7 +13,8 @@ life:
   do
   // malloc: take_blocks, retire
   :: atomic { current && live < BLOCKS && mallocs > 0 -> hand_out() }
-  :: ONE_STEP { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote(); hand_out() }
+  :: ONE_STEP { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote() }
+     set_notify()
   :: atomic { current && live == BLOCKS && COUNT(remote) == 0 -> current = 0 }
      retire()
   // next_slab: the inbox, the list, adopt, create
@@ -46,7 +47,7 @@ life:
   :: atomic { count > 0 -> start_push() }
      hand_over()
 #endif
-  // keep_one_spare
+  // emptied
   :: atomic { current && live == 0 -> current = 0; give_back() }
   :: break
   od;
@@ -67,7 +68,7 @@ life:
   :: else
   fi;
   if
-  :: stays -> spare = spare | current
+  :: stays -> spare = spare | current | (list == PARTIAL && live < BLOCKS)
   :: else ->
      seal();
      if
