@@ -99,7 +99,7 @@ SlabHeader* oldest_resting() {
 bool set_tail(SlabHeader* header, size_t bytes) {
   if (tail_count == kMostTails) return false;
   tail_of(header) = bytes;
-  header->rests_since = relaxed(tick_time);
+  header->rests_since = os::now_ms();
   tails[tail_count++] = header;
   rest(bytes);
   return true;
@@ -117,7 +117,7 @@ size_t take_tail(SlabHeader* header) {
 }
 
 SlabHeader* keep(SlabHeader* header) {
-  header->rests_since = relaxed(tick_time);
+  header->rests_since = os::now_ms();
   kept.push_front(header);
   ++kept_blocks;
   rest(header->bytes);

@@ -136,6 +136,7 @@ bool have_memory(Region* region, unsigned first, unsigned slots) {
 void requeue(HugePage* page) {
   page->queued = !page->queued;
   if (page->queued) {
+    if (purge_queue.empty()) set_relaxed(tick_time, os::now_ms());  // ticks begin again
     page->since = relaxed(tick_time);
     purge_queue.push_back(page);
   } else {
@@ -176,7 +177,6 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
     }
     // A region that another thread used up meanwhile, or a small one without the alignment: once more.
     if (!grow(slots + align_slots - 1)) break;
-    set_relaxed(tick_time, os::now_ms());
   }
   return {nullptr, false};
 }

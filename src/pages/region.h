@@ -84,7 +84,7 @@ inline Region* region_of(const SlabHeader* header) {
 extern os::Lock<os::Rank::page_heap> page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;  // oldest first
-extern uint64_t tick_time;  // ms, of the last tick; atomic, relaxed: no clock is read where spans are freed
+extern uint64_t tick_time;      // ms, of the last tick; atomic, relaxed: most frees read no clock
 extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;

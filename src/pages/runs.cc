@@ -16,9 +16,9 @@ static_assert(bin_of(33) == 32 && bin_of(64) == 39 && bin_of(65) == 40 && bin_of
 
 struct Lists {
   List of[kBins];
-  uint64_t nonempty;  // bit i: of[i] has a member
+  uint64_t nonempty = 0;  // bit i: of[i] has a member
 };
-Lists lists[2];  // of runs without memory, and with some
+constinit Lists lists[2];  // of runs without memory, and with some
 
 constexpr unsigned kLookAt = 4;  // runs of a list: those of one length, or aligned alike, need no second look
 
