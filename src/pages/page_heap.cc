@@ -184,11 +184,15 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
 void release_span(SlabHeader* header) {
   __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
   header->kind = Kind::free;
-  header = keep_far(header);
-  if (header == nullptr) return;
-  const unsigned slots = header->slots;
-  give_span(header);
-  if (dirty_over_budget()) purge_for(header, slots);
+  unsigned given = 0;
+  const auto give_back = [&given](SlabHeader* span) {
+    if (span == nullptr) return;
+    given += span->slots;
+    give_span(span);
+  };
+  give_back(keep_far(header));
+  give_back(take_excess());
+  if (given != 0 && dirty_over_budget()) purge_excess(given);
 }
 
 void give_span(SlabHeader* header) {

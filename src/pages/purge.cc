@@ -23,7 +23,7 @@ uint64_t tick_time;
 namespace {
 
 constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing, unless something was left
-constexpr unsigned kCallsPerTick = 2;
+constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
@@ -97,6 +97,36 @@ unsigned count_purgeable(const Region* region, unsigned slot, unsigned most, uin
   return slots;
 }
 
+// Slots that may go, with one call.
+struct Run {
+  Region* region;
+  unsigned first, slots;  // 0 slots: none
+};
+
+// Does a huge page of which a part goes become small? That takes a system call more.
+bool needs_split(const HugePage* page) {
+  return page->backing == Backing::loose && page->used != 0;
+}
+
+// The first of the oldest; page_lock is held, as for the next.
+Run oldest_run(unsigned most) {
+  const HugePage* page = purge_queue.front();
+  if (page == nullptr) return {};
+  const unsigned slot = page->number * kSlotsPerHugePage + base::lowest_bit(page->purgeable());
+  return {page->region, slot, count_purgeable(page->region, slot, most, page->since)};
+}
+
+// Of the longest run that has memory, or the oldest: few calls give much back, and short runs serve again
+// soon.
+Run largest_run(unsigned most) {
+  const SlabHeader* run = longest_warm_run();
+  if (run == nullptr) return oldest_run(most);
+  Region* region = region_of(run);
+  const unsigned slot = first_warm(region, slot_of(run), slot_of(run) + run->slots);
+  const unsigned slots = count_purgeable(region, slot, most, kForEver);
+  return slots == 0 ? oldest_run(most) : Run{region, slot, slots};
+}
+
 // They look used: nobody takes them, nobody purges them.
 void hide(Region* region, unsigned slot, unsigned slots) {
   SlabHeader* run = run_of(region, slot);
@@ -125,16 +155,12 @@ void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
   join_run(region, slot, slots);
 }
 
-// Does a huge page of which a part goes become small? That takes a system call more.
-bool needs_split(const HugePage* page) {
-  return page->backing == Backing::loose && page->used != 0;
-}
-
-// Gives back free slots from this one on, which may go. Called with page_lock held, which is dropped
+// Gives them back. Called with page_lock held, which is dropped
 // meanwhile. Other slots of a huge page may become free then, and another thread purge those: so who splits
 // it says so before, and takes its bytes off. All its slots have memory, as somebody used it: no touch brings
 // more of it.
-void purge_run(Region* region, unsigned slot, unsigned slots, Slice* slice) {
+void purge_run(const Run& run, Slice* slice) {
+  const auto [region, slot, slots] = run;
   HugePage* page = &region->page[slot / kSlotsPerHugePage];
   char* start = region->base + slot * kSlotSize;
   const bool split = needs_split(page);
@@ -189,39 +215,27 @@ bool give_all_pinned() {
   return given != 0;
 }
 
-// Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
-// True: that is done.
-bool purge_queued(uint64_t before, size_t keep, Slice* slice) {
+// Purges what entered the queue before `before`, oldest first, and as long as more than `keep` slots are
+// dirty the longest; about `most` slots with a call. True: that is done.
+bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
   os::LockGuard guard(page_lock);
   while (const HugePage* page = purge_queue.front()) {
     const bool due = page->since <= before;
     if (!due && dirty_slots <= keep) break;
-    if (slice->calls < 1u + needs_split(page)) return false;
-    const unsigned slot = page->number * kSlotsPerHugePage + base::lowest_bit(page->purgeable());
-    const unsigned slots = count_purgeable(page->region, slot, kSlotsPerCall, page->since);
-    if (!due) excess_purged += slots;
-    purge_run(page->region, slot, slots, slice);
+    if (slice->calls == 0) return false;
+    if (most < kSlotsPerCall) most = kSlotsPerCall;
+    const Run run = due ? oldest_run(most) : largest_run(most);
+    if (slice->calls < 1u + needs_split(&run.region->page[run.first / kSlotsPerHugePage])) return false;
+    if (!due) excess_purged += run.slots;
+    purge_run(run, slice);
     if (slice->refused) break;
   }
   return true;
 }
 
-// The same of what is around a span that was freed a moment ago.
-void purge_here(const SlabHeader* header, unsigned slots, Slice* slice) {
-  os::LockGuard guard(page_lock);
-  Region* region = region_of(header);
-  const HugePage* page = &region->page[slot_of(header) / kSlotsPerHugePage];
-  if (needs_split(page)) return;
-  const unsigned slot = page->backing == Backing::small ? slot_of(header) : page->number * kSlotsPerHugePage;
-  const unsigned most = slots > kSlotsPerCall ? slots : kSlotsPerCall;
-  const unsigned found = count_purgeable(region, slot, most, kForEver);
-  if (found == 0) return;
-  excess_purged += found;
-  purge_run(region, slot, found, slice);
-}
-
-void log_purge(os::Event& event, const Slice& slice) {
+void after_slice(os::Event& event, const Slice& slice, uint64_t now) {
   if (slice.slots != 0) event.log("Purge", slice.first, slice.slots * kSlotSize, 0);
+  if (slice.refused) set_relaxed(refused_until, now + 100);
 }
 
 // True: all that is due is gone.
@@ -229,9 +243,22 @@ bool purge_some(uint64_t before, size_t keep, Slice* slice) {
   const bool dropped = drop_kept(before, keep) != 0;
   if (dropped) --slice->calls;
   os::Event event;
-  const bool done = purge_queued(before, keep, slice);
-  log_purge(event, *slice);
+  const bool done = purge_queued(before, keep, 0, slice);
+  after_slice(event, *slice, relaxed(tick_time));
   return done && !dropped;
+}
+
+void flush_entry(unsigned number) {
+  if (SlabHeader* header = close_entry(number)) give_span(header);
+}
+
+// Of the span caches; all of them in some quarter of the decay time.
+void flush_some(uint64_t now, uint64_t decay) {
+  constexpr unsigned kParts = 32;
+  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) < decay / 4 / kParts) return;
+  __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
+  const unsigned first = __atomic_fetch_add(&next_flush, kEntries / kParts, __ATOMIC_RELAXED);
+  for (unsigned i = 0; i < kEntries / kParts; ++i) flush_entry((first + i) % kEntries);
 }
 
 }  // namespace
@@ -260,17 +287,12 @@ bool dirty_over_budget() {
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
 
-void purge_for(const SlabHeader* header, unsigned slots) {
+void purge_excess(unsigned slots) {
   if (relaxed(tick_time) < relaxed(refused_until)) return;
   Slice slice = {1, 0, nullptr, false};
   os::Event event;
-  purge_queued(0, budget_slots(), &slice);
-  // What was freed, and half of it that the budget is smaller now.
-  if (slice.slots <= slots + slots / 2 && !slice.refused && dirty_over_budget()) {
-    slice.calls = 1;
-    purge_here(header, slots, &slice);
-  }
-  log_purge(event, slice);
+  purge_queued(0, budget_slots(), slots + slots / 2, &slice);
+  after_slice(event, slice, relaxed(tick_time));
 }
 
 namespace {
@@ -278,16 +300,12 @@ namespace {
 __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed) {
   if (timed) {
     __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
-    if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) >= decay / 4 / kCaches) {
-      __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
-      flush_cache(__atomic_fetch_add(&next_flush, 1, __ATOMIC_RELAXED) % kCaches);
-    }
+    flush_some(now, decay);
     halve_regret(now, decay);
   }
   if (now < relaxed(refused_until)) return;
   Slice slice = {kCallsPerTick, 0, nullptr, false};
   const bool done = purge_some(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), &slice);
-  if (slice.refused) set_relaxed(refused_until, now + 100);
   set_relaxed(behind, !done);
   if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
 }
@@ -340,7 +358,7 @@ size_t purge_inside(const SlabHeader* header, uint16_t pages) {
 
 bool purge_all(size_t keep) {
   os::Event().log("Flush request", nullptr, keep, 0, "to keep");
-  for (unsigned cache = 0; cache < kCaches; ++cache) flush_cache(cache);
+  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
   // What others free from now on is none of this call's.
   const uint64_t before = keep == 0 ? os::now_ms() : 0;
   bool any = false, done = false;

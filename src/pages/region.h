@@ -108,9 +108,9 @@ void count(const HugePage* page);
 void set_backing(HugePage* page, Backing backing);
 
 bool dirty_over_budget();
-// So many slots were freed, and that is too much: at least as many go, if two system calls can do it; those
-// of the span at `header` if no older ones.
-void purge_for(const SlabHeader* header, unsigned slots);
+// So many slots were freed, and that is too much: about as many go, and half as many, as the budget is
+// smaller now. One system call.
+void purge_excess(unsigned slots);
 
 // A region more, with room for a span of so many slots. No lock is held during the system call. False: no
 // address space, or no memory.

@@ -29,20 +29,6 @@ bool is_warm(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].warm() >> slot % kSlotsPerHugePage & 1) != 0;
 }
 
-// The first slot of [first, end), which are free, that has memory; `end` if none has.
-unsigned first_warm(const Region* region, unsigned first, unsigned end) {
-  while (first < end) {
-    const unsigned bit = first % kSlotsPerHugePage;
-    const uint32_t warm = region->page[first / kSlotsPerHugePage].warm() >> bit;
-    if (warm != 0) {
-      first += static_cast<unsigned>(__builtin_ctz(warm));
-      break;
-    }
-    first += kSlotsPerHugePage - bit;
-  }
-  return first < end ? first : end;
-}
-
 void enlist(Region* region, unsigned first, unsigned slots) {
   SlabHeader* run = region->header(first);
   run->slots = (run + slots - 1)->slots = static_cast<uint16_t>(slots);
@@ -88,6 +74,24 @@ unsigned place_in(SlabHeader* run, unsigned slots) {
 }
 
 }  // namespace
+
+unsigned first_warm(const Region* region, unsigned first, unsigned end) {
+  while (first < end) {
+    const unsigned bit = first % kSlotsPerHugePage;
+    const uint32_t warm = region->page[first / kSlotsPerHugePage].warm() >> bit;
+    if (warm != 0) {
+      first += static_cast<unsigned>(__builtin_ctz(warm));
+      break;
+    }
+    first += kSlotsPerHugePage - bit;
+  }
+  return first < end ? first : end;
+}
+
+SlabHeader* longest_warm_run() {
+  const Lists& all = lists[true];
+  return all.nonempty == 0 ? nullptr : all.of[63 - __builtin_clzll(all.nonempty)].front();
+}
 
 Place find_place(unsigned slots, unsigned align) {
   SlabHeader* run = find_run(lists[true], slots, align);

@@ -29,6 +29,12 @@ void join_run(Region* region, unsigned first, unsigned slots);
 // The run that the free slot is in. At most 16 steps.
 SlabHeader* run_of(Region* region, unsigned slot);
 
+// The first slot of [first, end), which are free, that has memory; `end` if none has.
+unsigned first_warm(const Region* region, unsigned first, unsigned end);
+
+// One of the longest runs that have memory; null: there is none.
+SlabHeader* longest_warm_run();
+
 inline bool is_free(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].used >> slot % kSlotsPerHugePage & 1) == 0;
 }

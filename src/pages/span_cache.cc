@@ -12,34 +12,48 @@ namespace {
 constexpr size_t kLeastSlots = 64;  // 4 MiB
 constexpr size_t kShare = 32;
 
-uint32_t open_slots;  // lengths of all open entries; atomic, relaxed: a bound
+constexpr unsigned kLooks = 64;
 
-bool may_open(unsigned slots) {
+uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
+unsigned next_excess;  // atomic, relaxed: entries are closed in turn
+
+bool may_be_open(size_t slots) {
   const size_t share = (relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize) / kShare;
-  return relaxed(open_slots) + slots <= (share > kLeastSlots ? share : kLeastSlots);
+  return slots <= (share > kLeastSlots ? share : kLeastSlots);
 }
 
-void close_entry(SlabHeader*& entry, unsigned slots) {
-  if (relaxed(entry) == nullptr) return;
-  // acquire: as in take_entry().
-  SlabHeader* before = __atomic_exchange_n(&entry, nullptr, __ATOMIC_ACQUIRE);
-  if (before != nullptr) __atomic_fetch_sub(&open_slots, slots, __ATOMIC_RELAXED);
-  if (is_span(before)) give_span(before);
-}
-
-// Calls act(entry, slots) for each of the cache.
-template <class Act>
-void for_entries(unsigned cache, Act act) {
-  SlabHeader** entries = cache < kNearCaches ? near_caches[cache].entry : far_cache;
-  const unsigned count = cache < kNearCaches ? kNearLengths : kFarLengths;
-  for (unsigned i = 0; i < count; ++i) act(entries[i], i + 1);
+struct Entry {
+  SlabHeader*& span;
+  unsigned slots;
+};
+Entry entry_of(unsigned number) {
+  const unsigned far = kNearCaches * kNearLengths;
+  if (number >= far) return {far_cache[number - far], number - far + 1};
+  return {near_caches[number / kNearLengths].entry[number % kNearLengths], number % kNearLengths + 1};
 }
 
 }  // namespace
 
+SlabHeader* close_entry(unsigned number) {
+  const Entry entry = entry_of(number);
+  if (relaxed(entry.span) == nullptr) return nullptr;
+  // acquire: as in take_entry().
+  SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_ACQUIRE);
+  if (before != nullptr) __atomic_fetch_sub(&open_slots, entry.slots, __ATOMIC_RELAXED);
+  return is_span(before) ? before : nullptr;
+}
+
+SlabHeader* take_excess() {
+  for (unsigned looks = 0; looks < kLooks && !may_be_open(relaxed(open_slots)); ++looks) {
+    const unsigned number = __atomic_fetch_add(&next_excess, 1, __ATOMIC_RELAXED) % kEntries;
+    if (SlabHeader* span = close_entry(number)) return span;
+  }
+  return nullptr;
+}
+
 SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header) {
   const unsigned slots = header->slots;
-  if (!may_open(slots)) return header;
+  if (!may_be_open(relaxed(open_slots) + slots)) return header;
   __atomic_fetch_add(&open_slots, slots, __ATOMIC_RELAXED);
   SlabHeader* closed = nullptr;
   if (__atomic_compare_exchange_n(&entry, &closed, header, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
@@ -49,15 +63,11 @@ SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header) {
   return header;
 }
 
-void flush_cache(unsigned cache) {
-  for_entries(cache, close_entry);
-}
-
 uint32_t cached_slots() {
   uint32_t sum = 0;
-  for (unsigned cache = 0; cache < kCaches; ++cache) {
-    for_entries(cache,
-                [&sum](SlabHeader*& entry, unsigned slots) { sum += is_span(relaxed(entry)) ? slots : 0; });
+  for (unsigned number = 0; number < kEntries; ++number) {
+    const Entry entry = entry_of(number);
+    if (is_span(relaxed(entry.span))) sum += entry.slots;
   }
   return sum;
 }

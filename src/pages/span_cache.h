@@ -5,8 +5,9 @@
 // An entry is closed (null), open and empty (kOpen), or a span that nobody else knows: whoever exchanges it
 // out owns it. So any thread's tick can put any cached span back, and none is lost with a thread that sleeps
 // or ended. Open entries' lengths together are at most max(4 MiB, 1/32 of what is in use), whether there is a
-// span or not: so there is nothing to count when one comes or goes. Ticks close them, and they open at the
-// next free. Cached spans count as used in the page heap and as dirty in the figures.
+// span or not: so there is nothing to count when one comes or goes. Ticks close them in turn, and so do frees
+// when less is in use than there was; they open at the next free. Cached spans count as used in the page heap
+// and as dirty in the figures.
 #ifndef HUMMOCK_PAGES_SPAN_CACHE_H
 #define HUMMOCK_PAGES_SPAN_CACHE_H
 
@@ -67,9 +68,12 @@ inline SlabHeader* keep_far(SlabHeader* header) {
   return header->slots <= kFarLengths ? keep_entry(far_cache[header->slots - 1], header) : header;
 }
 
-// Closes all entries of a cache, 0 … kCaches - 1. What stood there goes back to the page heap.
-inline constexpr unsigned kCaches = kNearCaches + 1;
-void flush_cache(unsigned cache);
+// Closes an entry, 0 … kEntries - 1. The caller owns what stood there; null if nothing.
+inline constexpr unsigned kEntries = kNearCaches * kNearLengths + kFarLengths;
+SlabHeader* close_entry(unsigned number);
+
+// When more is open than may be: a span for which some are closed, or null.
+SlabHeader* take_excess();
 
 // In all the caches.
 uint32_t cached_slots();
