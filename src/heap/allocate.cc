@@ -68,7 +68,8 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   Heap* heap = thread_heap;
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
-  if (__builtin_expect(++heap->refills % kCallsPerTick == 0, false) && tick_pending()) tick();
+  const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
+  if (__builtin_expect(turn, false) && tick_pending()) tick();
   return header->start;
 }
 
@@ -206,7 +207,7 @@ void* allocate_slow(Bin* bin) {
   }
   // Most often the thread has freed such blocks lately, and nothing else is to be done.
   if (__builtin_expect(has_recent(heap, size_class) && !heap->remote_used, true)) {
-    if (++heap->refills % kCallsPerTick != 0) return take_recent(heap, size_class);
+    if (++heap->refills % kCallsPerTick != 0 && !pages::is_behind()) return take_recent(heap, size_class);
     if (tick_pending() && tick()) sweep(heap, kSweepOfTick);
     if (heap->refills == 0) sweep(heap, 1);
   }

@@ -19,6 +19,7 @@ namespace hummock::pages {
 size_t purged_slots;
 size_t high_used;
 uint64_t tick_time;
+bool behind;
 
 namespace {
 
@@ -26,12 +27,12 @@ constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing,
 constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
+constexpr size_t kShareOfUsed = 8;
 constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
 
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads ticking at once is harmless
 uint64_t last_flush;  // ms, of a span cache
 unsigned next_flush;
-bool behind;  // atomic, relaxed: the last tick left something that is due
 // A program that frees and allocates in turns would have the same memory given back and touched afresh
 // each time: slots that were given back for being over the budget and were needed again raise the budget.
 // Both are halved as time passes, as high_used is. Guarded by page_lock.
@@ -60,7 +61,7 @@ void halve_regret(uint64_t now, uint64_t period) {
 size_t least_budget() {
   const size_t used = relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  return used / 2 > least ? used / 2 : least;
+  return used / kShareOfUsed > least ? used / kShareOfUsed : least;
 }
 
 size_t budget_slots() {
@@ -108,23 +109,23 @@ bool needs_split(const HugePage* page) {
   return page->backing == Backing::loose && page->used != 0;
 }
 
-// The first of the oldest; page_lock is held, as for the next.
-Run oldest_run(unsigned most) {
+// The first of the oldest, and what is behind it and free since `before`; page_lock is held, as for the next.
+Run oldest_run(unsigned most, uint64_t before) {
   const HugePage* page = purge_queue.front();
   if (page == nullptr) return {};
   const unsigned slot = page->number * kSlotsPerHugePage + base::lowest_bit(page->purgeable());
-  return {page->region, slot, count_purgeable(page->region, slot, most, page->since)};
+  return {page->region, slot, count_purgeable(page->region, slot, most, before)};
 }
 
 // Of the longest run that has memory, or the oldest: few calls give much back, and short runs serve again
 // soon.
 Run largest_run(unsigned most) {
   const SlabHeader* run = longest_warm_run();
-  if (run == nullptr) return oldest_run(most);
+  if (run == nullptr) return oldest_run(most, kForEver);
   Region* region = region_of(run);
   const unsigned slot = first_warm(region, slot_of(run), slot_of(run) + run->slots);
   const unsigned slots = count_purgeable(region, slot, most, kForEver);
-  return slots == 0 ? oldest_run(most) : Run{region, slot, slots};
+  return slots == 0 ? oldest_run(most, kForEver) : Run{region, slot, slots};
 }
 
 // They look used: nobody takes them, nobody purges them.
@@ -224,7 +225,7 @@ bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
     if (!due && dirty_slots <= keep) break;
     if (slice->calls == 0) return false;
     if (most < kSlotsPerCall) most = kSlotsPerCall;
-    const Run run = due ? oldest_run(most) : largest_run(most);
+    const Run run = due ? oldest_run(most, before) : largest_run(most);
     if (slice->calls < 1u + needs_split(&run.region->page[run.first / kSlotsPerHugePage])) return false;
     if (!due) excess_purged += run.slots;
     purge_run(run, slice);
