@@ -58,19 +58,21 @@ SlabHeader* find_run(const Lists& all, unsigned slots, unsigned align) {
   return nullptr;
 }
 
-// At that end of the run which has memory, or begins in a huge page that is broken already.
+// At that end of the run which has memory. If both or none: a single slot, a slab's most often, at the end,
+// since what stands before the run may grow; others where a huge page is broken already.
 unsigned place_in(SlabHeader* run, unsigned slots) {
   const unsigned first = slot_of(run);
   if (run->slots == slots) return first;
   const Region* region = region_of(run);
   const unsigned end = first + run->slots, last = end - slots;
-  if (run->listed) {
-    if (is_warm(region, first)) return first;
-    if (is_warm(region, end - 1)) return last;
-    const unsigned warm = first_warm(region, first, end);
-    return warm < last ? warm : last;
+  const bool warm = run->listed, low = warm && is_warm(region, first), high = warm && is_warm(region, end - 1);
+  if (low != high) return low ? first : last;
+  if (warm && !low) {
+    const unsigned inside = first_warm(region, first, end);
+    return inside < last ? inside : last;
   }
-  return first % kSlotsPerHugePage == 0 && end % kSlotsPerHugePage != 0 ? last : first;
+  const bool breaks = first % kSlotsPerHugePage == 0 && end % kSlotsPerHugePage != 0;
+  return slots == 1 || breaks ? last : first;
 }
 
 }  // namespace
