@@ -118,7 +118,7 @@ TEST_CASE("a third of a large heap was freed and is due: no call gives it all ba
       block = nullptr;
     }
     const uint64_t dirty = support::figures().dirty;
-    if (dirty < 1024 * kMiB) _exit(4);
+    if (dirty < 512 * kMiB) _exit(4);
     clock_ms += 10'000;
     for (int i = 0; i < 200; ++i) give(take(random.one_in(4) ? 100 : random.between(600000, 3 * kMiB)));
     if (support::figures().dirty > dirty - 40 * kMiB) _exit(5);
