@@ -28,49 +28,28 @@ constexpr unsigned log2_floor(size_t n) {
   return 63u - static_cast<unsigned>(__builtin_clzll(n));
 }
 
+// Position of the lowest set bit; bits ≠ 0.
+constexpr unsigned lowest_bit(uint32_t bits) {
+  return static_cast<unsigned>(__builtin_ctz(bits));
+}
+
 // The lowest `count` bits set, count 0…32.
 constexpr uint32_t low_mask(unsigned count) {
   return static_cast<uint32_t>((uint64_t{1} << count) - 1);
 }
 
-// Length of the longest run of set bits.
-constexpr unsigned longest_run(uint32_t bits) {
-  if (bits == ~uint32_t{0}) return 32;
-  // Where runs of 2, 4, 8, 16 begin; then the length is put together from its largest power downwards.
-  const uint32_t two = bits & (bits >> 1), four = two & (two >> 2), eight = four & (four >> 4);
-  const uint32_t sixteen = eight & (eight >> 8);
-  unsigned length = 0;
-  uint32_t begins = ~uint32_t{0};
-  const auto longer = [&](uint32_t runs, unsigned by) {
-    const uint32_t still = begins & (runs >> length);
-    if (still == 0) return;
-    begins = still;
-    length += by;
-  };
-  longer(sixteen, 16);
-  longer(eight, 8);
-  longer(four, 4);
-  longer(two, 2);
-  longer(bits, 1);
-  return length;
+// Number of set bits; what the compiler offers is a call where the processor may have no instruction for it.
+constexpr unsigned count_bits(uint32_t bits) {
+  bits -= bits >> 1 & 0x55555555;
+  bits = (bits & 0x33333333) + (bits >> 2 & 0x33333333);
+  return ((bits + (bits >> 4)) & 0x0f0f0f0f) * 0x01010101u >> 24;
 }
-static_assert(longest_run(0) == 0 && longest_run(0x0fe07) == 7 && longest_run(0xfffffffe) == 31);
+static_assert(count_bits(0xffffffff) == 32 && count_bits(0x80010300) == 4 && count_bits(0) == 0);
 
 // Number of set bits of `mask`, which has `most`, in `bits`: most often all or none.
 constexpr unsigned count_in(uint32_t bits, uint32_t mask, unsigned most) {
   if ((bits & mask) == mask) return most;
-  return (bits & mask) == 0 ? 0 : static_cast<unsigned>(__builtin_popcount(bits & mask));
-}
-
-// Bit i of the result is set when bits i … i + count - 1 of `bits` all are; count 1…32.
-constexpr uint32_t runs_of(uint32_t bits, unsigned count) {
-  unsigned have = 1;
-  while (have < count) {
-    const unsigned step = have < count - have ? have : count - have;
-    bits &= bits >> step;
-    have += step;
-  }
-  return bits;
+  return (bits & mask) == 0 ? 0 : count_bits(bits & mask);
 }
 
 }  // namespace hummock::base

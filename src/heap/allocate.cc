@@ -69,7 +69,8 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   Heap* heap = thread_heap;
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
-  if (__builtin_expect(++heap->refills % kCallsPerTick == 0, false) && tick_pending()) tick();
+  const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
+  if (__builtin_expect(turn, false) && tick_pending()) tick();
   return header->start;
 }
 
@@ -210,7 +211,7 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
 // Most often the thread has freed such blocks lately, and nothing else is to be done. (A sentinel has none.)
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
-  const bool near = has_magazine(heap, bin) && !heap->remote_used;
+  const bool near = has_magazine(heap, bin) && !heap->remote_used && !pages::is_behind();
   if (__builtin_expect(near && ++heap->refills % kCallsPerTick != 0, true)) return take_magazine(heap, bin);
   return allocate_slower(heap, bin);
 }

@@ -3,6 +3,7 @@
 #include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/region.h"
+#include "pages/runs.h"
 
 namespace hummock::pages {
 namespace {
@@ -29,6 +30,7 @@ void add_region(const NewRegion& fresh, size_t size, Region* region) {
     refile(page);
   }
   region->header(0)->remote = reinterpret_cast<uintptr_t>(region);
+  join_run(region, 1, region->huge_pages * kSlotsPerHugePage - 1 - fresh.guarded);
   region->next = regions;
   __atomic_store_n(&regions, region, __ATOMIC_RELEASE);  // pairs with the acquire of visit_headers
 }

@@ -85,15 +85,6 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
   return header;
 }
 
-// Those not yet stamped get the time.
-void stamp(uint64_t now) {
-  for (SlabHeader* h = kept.front(); h != nullptr && h->rests_since == kNow; h = h->huge_next)
-    h->rests_since = now;
-  for (unsigned i = 0; i < tail_count; ++i) {
-    if (tails[i]->rests_since == kNow) tails[i]->rests_since = now;
-  }
-}
-
 // What waits longest: a mapping, or one with a tail. Null: nothing.
 SlabHeader* oldest_resting() {
   SlabHeader* oldest = kept.back();
@@ -108,7 +99,7 @@ SlabHeader* oldest_resting() {
 bool set_tail(SlabHeader* header, size_t bytes) {
   if (tail_count == kMostTails) return false;
   tail_of(header) = bytes;
-  header->rests_since = kNow;
+  header->rests_since = os::now_ms();
   tails[tail_count++] = header;
   rest(bytes);
   return true;
@@ -126,7 +117,7 @@ size_t take_tail(SlabHeader* header) {
 }
 
 SlabHeader* keep(SlabHeader* header) {
-  header->rests_since = kNow;
+  header->rests_since = os::now_ms();
   kept.push_front(header);
   ++kept_blocks;
   rest(header->bytes);
@@ -195,29 +186,31 @@ void unmap_block(SlabHeader* header) {
   set_relaxed(stuck_blocks, stuck_blocks + 1);
 }
 
-size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now) {
-  size_t dropped = 0;
-  for (;;) {
-    SlabHeader* oldest;
-    char* tail;
-    size_t bytes;
-    bool advised;  // read here: a block with a tail may be freed meanwhile, and its mapping go
-    {
-      os::LockGuard guard(mappings_lock);
-      stamp(now);
-      oldest = oldest_resting();
-      if (oldest == nullptr) return dropped;
-      const bool due = oldest->rests_since <= before;
-      if (!due && relaxed(dirty_slots) <= most_dirty) return dropped;
-      advised = oldest->advised;
-      tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
-      bytes = tail == nullptr ? oldest->bytes : take_tail(oldest);
-      if (tail == nullptr) unkeep(oldest);
-      if (!due) note_excess(static_cast<uint32_t>(slots_in(bytes)));
-    }
-    dropped += bytes;
-    tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);
+size_t drop_kept(uint64_t before, size_t most_dirty) {
+  SlabHeader* oldest;
+  char* tail;
+  size_t bytes;
+  bool advised;  // read here: a block with a tail may be freed meanwhile, and its mapping go
+  {
+    os::LockGuard guard(mappings_lock);
+    oldest = oldest_resting();
+    if (oldest == nullptr) return 0;
+    const bool due = oldest->rests_since <= before;
+    if (!due && relaxed(dirty_slots) <= most_dirty) return 0;
+    advised = oldest->advised;
+    tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
+    bytes = tail == nullptr ? oldest->bytes : take_tail(oldest);
+    if (tail == nullptr) unkeep(oldest);
+    if (!due) note_excess(static_cast<uint32_t>(slots_in(bytes)));
   }
+  tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);
+  return bytes;
+}
+
+bool drop_all_kept() {
+  bool any = false;
+  while (drop_kept(kForEver, 0) != 0) any = true;
+  return any;
 }
 
 void unmap_kept() {

@@ -49,7 +49,13 @@ extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind 
 inline bool purge_pending() {
   return relaxed(dirty_slots) != 0;
 }
-// Gives back what has been free for long enough, or is beyond the budget. Cheap when nothing is due.
+// True when a tick left something that is due, so that the next is worth while at once.
+extern bool behind;  // atomic, relaxed
+inline bool is_behind() {
+  return relaxed(behind);
+}
+// Gives back what has been free for long enough, or is beyond the budget: some of it, with a few system
+// calls. Cheap when nothing is due. True when a while had passed since the last.
 bool tick(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);

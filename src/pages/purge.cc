@@ -1,29 +1,38 @@
 // Giving free memory back: what has been free for half the decay time or longer goes on a tick, so that
-// all is gone after the decay time; what exceeds the budget goes at once, oldest first.
+// all is gone after the decay time; what exceeds the budget goes with the calls that free, oldest first.
 //
-// The system call is made without the lock: the slots are marked used meanwhile, so nobody takes them.
+// No call does much of it: a tick makes at most kCallsPerTick system calls. If anything is left, the next
+// slow path goes on.
+//
+// The system call is made without the lock: the slots are used meanwhile, so nobody takes them.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/runs.h"
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
 
 size_t purged_slots;
 size_t high_used;
+uint64_t tick_time;
+bool behind;
 
 namespace {
 
-constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing
+constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing, unless something was left
+constexpr unsigned kCallsPerTick = 3;
+constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
+constexpr size_t kShareOfUsed = 8;
 constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
-constexpr uint64_t kForEver = ~uint64_t{0};
 
-uint64_t last_tick;   // ms; atomic, relaxed: two threads ticking at once is harmless
-uint64_t last_flush;  // of the span cache; likewise
+uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads ticking at once is harmless
+uint64_t last_flush;  // ms, of a span cache
+unsigned next_flush;
 // A program that frees and allocates in turns would have the same memory given back and touched afresh
 // each time: slots that were given back for being over the budget and were needed again raise the budget.
 // Both are halved as time passes, as high_used is. Guarded by page_lock.
@@ -31,7 +40,7 @@ uint32_t excess_purged;  // slots given back for being over the budget, and not 
 uint32_t regretted;  // slots of those that were needed again. Written under page_lock, read without: a hint
 uint64_t regret_halved;  // ms
 
-uint64_t refused_until;  // guarded by page_lock: after a refusal, do not ask again on every free
+uint64_t refused_until;  // ms; atomic, relaxed: after a refusal, do not ask again on every free
 
 size_t regret() {
   const size_t slots = relaxed(regretted);
@@ -39,8 +48,8 @@ size_t regret() {
   return slots < most ? slots : most;
 }
 
-// Called with page_lock held.
 void halve_regret(uint64_t now, uint64_t period) {
+  os::LockGuard guard(page_lock);
   if (now - regret_halved < period) return;
   regret_halved = now;
   excess_purged /= 2;
@@ -49,91 +58,145 @@ void halve_regret(uint64_t now, uint64_t period) {
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
 }
 
-size_t budget_slots() {
-  const size_t limit = options::values.dirty_max;
-  if (limit != 0) return limit / kSlotSize;
+size_t least_budget() {
   const size_t used = in_use_bytes() / kSlotSize;
   const size_t least = kLeastBudget / kSlotSize;
-  return (used / 8 > least ? used / 8 : least) + regret();
+  return used / kShareOfUsed > least ? used / kShareOfUsed : least;
 }
 
-// Purges the runs of `mask`, a bit for `unit` bytes each; the bits of what the system refused.
-uint32_t purge_runs(char* base, size_t unit, uint32_t mask) {
-  uint32_t failed = 0;
-  while (mask != 0) {
-    const unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
-    const uint32_t from = ~(mask >> first);
-    const unsigned length = from == 0 ? kSlotsPerHugePage : static_cast<unsigned>(__builtin_ctz(from));
-    const uint32_t run = base::low_mask(length) << first;
-    if (!os::purge(base + first * unit, length * unit)) failed |= run;
-    mask &= ~run;
+size_t budget_slots() {
+  if (options::values.decay_ms == 0) return 0;
+  const size_t limit = options::values.dirty_max;
+  return limit != 0 ? limit / kSlotSize : least_budget() + regret();
+}
+
+// What one call may do, and what it did.
+struct Slice {
+  unsigned calls;     // to the system, left
+  size_t slots;       // given back
+  const char* first;  // where the first were
+  bool refused;
+};
+
+unsigned ones_at(uint32_t bits, unsigned bit) {
+  const uint32_t rest = ~(bits >> bit);
+  return rest == 0 ? kSlotsPerHugePage : static_cast<unsigned>(__builtin_ctz(rest));
+}
+
+// How many slots from this one on may go. Into further huge pages only where that needs no split, and which
+// are free for as long as `since`.
+unsigned count_purgeable(const Region* region, unsigned slot, unsigned most, uint64_t since) {
+  unsigned number = slot / kSlotsPerHugePage;
+  unsigned slots = ones_at(region->page[number].purgeable(), slot % kSlotsPerHugePage);
+  if (slots == 0) return 0;
+  while ((slot + slots) % kSlotsPerHugePage == 0 && slots < most && ++number < region->huge_pages) {
+    const HugePage& page = region->page[number];
+    if (page.since > since || (page.backing != Backing::small && page.used != 0)) break;
+    slots += ones_at(page.purgeable(), 0);
+    if ((slot + slots) / kSlotsPerHugePage == number) break;
   }
-  return failed;
+  return slots;
 }
 
-// Free slots of the mask look used: nobody takes them, nobody purges them. The huge page is of `after` from
-// now on.
-void hide(HugePage* page, uint32_t mask, Backing after) {
-  unlist(page);
-  discount(page);
-  set_relaxed(page->backing, after);
-  ++page->busy;
-  page->used |= mask;
-  count(page);
-  refile(page);
+// Slots that may go, with one call.
+struct Run {
+  Region* region;
+  unsigned first, slots;  // 0 slots: none
+};
+
+// Does a huge page of which a part goes become small? That takes a system call more.
+bool needs_split(const HugePage* page) {
+  return page->backing == Backing::loose && page->used != 0;
 }
 
-// Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
-// meanwhile; `*given` counts them. False when the system refused. Other slots of it may become free
-// meanwhile, and another thread purge those: so who splits it says so before, and takes its bytes off. All
-// its slots have memory, as somebody used it: no touch brings more of it.
-bool purge_page(HugePage* page, size_t* given) {
-  const uint32_t mask = page->purgeable();
-  const bool split = page->backing == Backing::loose && page->used != 0;
-  hide(page, mask, split ? Backing::small : page->backing);
+// The first of the oldest, and what is behind it and free since `before`; page_lock is held, as for the next.
+Run oldest_run(unsigned most, uint64_t before) {
+  const HugePage* page = purge_queue.front();
+  if (page == nullptr) return {};
+  const unsigned slot = page->number * kSlotsPerHugePage + base::lowest_bit(page->purgeable());
+  return {page->region, slot, count_purgeable(page->region, slot, most, before)};
+}
+
+// Of the longest run that has memory, or the oldest: few calls give much back, and short runs serve again
+// soon.
+Run largest_run(unsigned most) {
+  const SlabHeader* run = longest_warm_run();
+  if (run == nullptr) return oldest_run(most, kForEver);
+  Region* region = region_of(run);
+  const unsigned slot = first_warm(region, slot_of(run), slot_of(run) + run->slots);
+  const unsigned slots = count_purgeable(region, slot, most, kForEver);
+  return slots == 0 ? oldest_run(most, kForEver) : Run{region, slot, slots};
+}
+
+// They look used: nobody takes them, nobody purges them.
+void hide(Region* region, unsigned slot, unsigned slots) {
+  SlabHeader* run = run_of(region, slot);
+  for_parts(region, slot, slots, [](HugePage* page, uint32_t mask, unsigned) {
+    discount(page);
+    ++page->busy;
+    page->used |= mask;
+    count(page);
+    refile(page);
+  });
+  cut_run(run, slot, slots);
+}
+
+// Free again, and clean if they are `gone`.
+void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
+  for_parts(region, slot, slots, [gone](HugePage* page, uint32_t mask, unsigned) {
+    discount(page);
+    --page->busy;
+    page->collapsed = false;
+    page->used &= ~mask;
+    if (gone) page->dirty &= ~mask;
+    page->unread &= page->dirty;
+    count(page);
+    refile(page);
+  });
+  join_run(region, slot, slots);
+}
+
+// Gives them back. Called with page_lock held, which is dropped
+// meanwhile. Other slots of a huge page may become free then, and another thread purge those: so who splits
+// it says so before, and takes its bytes off. All its slots have memory, as somebody used it: no touch brings
+// more of it.
+void purge_run(const Run& run, Slice* slice) {
+  const auto [region, slot, slots] = run;
+  HugePage* page = &region->page[slot / kSlotsPerHugePage];
+  char* start = region->base + slot * kSlotSize;
+  const bool split = needs_split(page);
+  if (split) set_backing(page, Backing::small);
+  hide(region, slot, slots);
   if (split) __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
   page_lock.unlock();
   // With the advice still on it the kernel would make the huge page whole again.
   if (split) os::advise_huge(page->start(), kHugePageSize, false);
-  const uint32_t failed = purge_runs(page->start(), kSlotSize, mask);
+  const bool gone = os::purge(start, slots * kSlotSize);
   page_lock.lock();
-  const uint32_t gone = mask & ~failed;
-  unlist(page);
-  discount(page);
-  --page->busy;
-  page->collapsed = false;
-  page->used &= ~mask;
-  page->dirty &= ~gone;
-  page->unread &= page->dirty;
-  count(page);
-  refile(page);
-  const size_t slots = static_cast<size_t>(__builtin_popcount(gone));
+  unhide(region, slot, slots, gone);
+  slice->calls -= 1 + split;
+  slice->refused = !gone;
+  if (!gone) return;
   purged_slots += slots;
-  *given += slots;
-  return failed == 0;
+  if (slice->slots == 0) slice->first = start;
+  slice->slots += slots;
 }
 
-// A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_page.
+// A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_run.
 bool give_pinned(HugePage* page) {
-  hide(page, ~uint32_t{0}, Backing::pinned);
+  const unsigned slot = page->number * kSlotsPerHugePage;
+  hide(page->region, slot, kSlotsPerHugePage);
   page_lock.unlock();
   const bool gone = os::replace_by_small(page->start(), kHugePageSize);
   const bool advised = gone && os::advise_huge(page->start(), kHugePageSize, true) == 0;
   page_lock.lock();
-  unlist(page);
-  discount(page);
-  --page->busy;
-  page->used = 0;
   if (gone) {
-    page->dirty = page->unread = 0;
-    page->collapsed = false;
-    set_relaxed(page->backing, advised ? Backing::whole : Backing::small);
+    set_backing(page, advised ? Backing::whole : Backing::small);
     __atomic_fetch_sub(&pinned_bytes, kHugePageSize, __ATOMIC_RELAXED);
     if (advised) __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
     purged_slots += kSlotsPerHugePage;
   }
-  count(page);
-  refile(page);
+  unhide(page->region, slot, kSlotsPerHugePage, gone);
   return gone;
 }
 
@@ -153,53 +216,50 @@ bool give_all_pinned() {
   return given != 0;
 }
 
-// Pages that entered since the last tick get its time: no clock is read when a span is freed.
-void stamp(uint64_t now) {
-  for (HugePage* page = purge_queue.back(); page != nullptr && page->since == kNow; page = page->purge_prev) {
-    page->since = now;
-  }
-}
-
-// Purges the queue's oldest as long as they entered before `before` or more than `keep` slots are dirty.
-// How many slots went, and where the first huge page was.
-size_t purge_queued(uint64_t before, size_t keep, uint64_t now, const void** first) {
-  size_t given = 0;
+// Purges what entered the queue before `before`, oldest first, and as long as more than `keep` slots are
+// dirty the longest; about `most` slots with a call. True: that is done.
+bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
   os::LockGuard guard(page_lock);
-  stamp(now);
-  halve_regret(now, static_cast<uint64_t>(options::values.decay_ms));
-  if (now < refused_until && before != kForEver) return 0;
-  while (HugePage* page = purge_queue.front()) {
-    if (page->since > before) {
-      if (dirty_slots <= keep) break;
-      excess_purged += static_cast<uint32_t>(__builtin_popcount(page->purgeable()));
-    }
-    if (given == 0) *first = page->start();
-    if (!purge_page(page, &given)) {
-      refused_until = now + 100;
-      break;
-    }
+  while (const HugePage* page = purge_queue.front()) {
+    const bool due = page->since <= before;
+    if (!due && dirty_slots <= keep) break;
+    if (slice->calls == 0) return false;
+    if (most < kSlotsPerCall) most = kSlotsPerCall;
+    const Run run = due ? oldest_run(most, before) : largest_run(most);
+    if (slice->calls < 1u + needs_split(&run.region->page[run.first / kSlotsPerHugePage])) return false;
+    if (!due) excess_purged += run.slots;
+    purge_run(run, slice);
+    if (slice->refused) break;
   }
-  return given;
+  return true;
 }
 
-bool purge_while(uint64_t before, size_t keep, uint64_t now) {
-  const bool dropped = drop_kept(before, keep, now) != 0;
+void after_slice(os::Event& event, const Slice& slice, uint64_t now) {
+  if (slice.slots != 0) event.log("Purge", slice.first, slice.slots * kSlotSize, 0);
+  if (slice.refused) set_relaxed(refused_until, now + 100);
+}
+
+// True: all that is due is gone.
+bool purge_some(uint64_t before, size_t keep, Slice* slice) {
+  const bool dropped = drop_kept(before, keep) != 0;
+  if (dropped) --slice->calls;
   os::Event event;
-  const void* first = nullptr;
-  const size_t slots = purge_queued(before, keep, now, &first);
-  if (slots != 0) event.log("Purge", first, slots * kSlotSize, 0);
-  return slots != 0 || dropped;
+  const bool done = purge_queued(before, keep, 0, slice);
+  after_slice(event, *slice, relaxed(tick_time));
+  return done && !dropped;
 }
 
-void flush_cache() {
-  for (unsigned i = 0; i < kCachePositions; ++i) {
-    if (SlabHeader* header = empty_cache(i)) give_span(header);
-  }
-  for (unsigned cache = 0; cache < kNearCaches; ++cache) {
-    for (unsigned slots = 1; slots <= kNearLengths; ++slots) {
-      if (SlabHeader* header = take_near(cache, slots)) give_span(header);
-    }
-  }
+void flush_entry(unsigned number) {
+  if (SlabHeader* header = close_entry(number)) give_span(header);
+}
+
+// Of the span caches; all of them in some quarter of the decay time.
+void flush_some(uint64_t now, uint64_t decay) {
+  constexpr unsigned kParts = 32;
+  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) < decay / 4 / kParts) return;
+  __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
+  const unsigned first = __atomic_fetch_add(&next_flush, kEntries / kParts, __ATOMIC_RELAXED);
+  for (unsigned i = 0; i < kEntries / kParts; ++i) flush_entry((first + i) % kEntries);
 }
 
 }  // namespace
@@ -222,21 +282,32 @@ void note_clean(uint32_t slots) {
 }
 
 bool dirty_over_budget() {
-  if (options::values.decay_ms == 0) return true;
-  const size_t dirty = __atomic_load_n(&dirty_slots, __ATOMIC_RELAXED);
-  if (dirty <= kLeastBudget / kSlotSize && options::values.dirty_max == 0) return false;  // most often
-  return dirty > budget_slots();
+  const size_t dirty = relaxed(dirty_slots);
+  const auto& values = options::values;
+  if (values.dirty_max == 0 && values.decay_ms > 0 && dirty <= least_budget()) return false;  // most often
+  return values.decay_ms >= 0 && dirty > budget_slots();
+}
+
+void purge_excess(unsigned slots) {
+  if (relaxed(tick_time) < relaxed(refused_until)) return;
+  Slice slice = {1, 0, nullptr, false};
+  os::Event event;
+  purge_queued(0, budget_slots(), slots + slots / 2, &slice);
+  after_slice(event, slice, relaxed(tick_time));
 }
 
 namespace {
 
-__attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay) {
-  __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
-  if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) > decay / 4) {
-    __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
-    flush_cache();
+__attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed) {
+  if (timed) {
+    __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
+    flush_some(now, decay);
+    halve_regret(now, decay);
   }
-  purge_while(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), now);
+  if (now < relaxed(refused_until)) return;
+  Slice slice = {kCallsPerTick, 0, nullptr, false};
+  const bool done = purge_some(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), &slice);
+  set_relaxed(behind, !done);
   if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
 }
 
@@ -245,9 +316,12 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay) {
 bool tick(uint64_t now) {
   const int64_t decay = options::values.decay_ms;
   if (decay < 0) return false;
-  const bool due = now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs || dirty_over_budget();
-  if (due) give_what_is_due(now, static_cast<uint64_t>(decay));
-  return due;
+  if (relaxed(tick_time) != now) set_relaxed(tick_time, now);
+  const bool timed = now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs;
+  if (timed || relaxed(behind) || dirty_over_budget()) {
+    give_what_is_due(now, static_cast<uint64_t>(decay), timed);
+  }
+  return timed;
 }
 
 // No lock: it may be advised huge the moment after in any case, and then purging costs a huge page, no more.
@@ -274,14 +348,27 @@ bool split_huge_page(const SlabHeader* header) {
 
 size_t purge_inside(const SlabHeader* header, uint16_t pages) {
   char* slot = header->start - reinterpret_cast<uintptr_t>(header->start) % kSlotSize;
-  const uint32_t gone = pages & ~purge_runs(slot, kSmallPage, pages);
-  return static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
+  size_t gone = 0;
+  for (uint32_t left = pages; left != 0;) {
+    const unsigned first = base::lowest_bit(left), count = ones_at(left, first);
+    if (os::purge(slot + first * kSmallPage, count * kSmallPage)) gone += count * kSmallPage;
+    left &= ~(base::low_mask(count) << first);
+  }
+  return gone;
 }
 
 bool purge_all(size_t keep) {
   os::Event().log("Flush request", nullptr, keep, 0, "to keep");
-  flush_cache();
-  const bool any = purge_while(keep == 0 ? kForEver : 0, keep / kSlotSize, os::now_ms());
+  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
+  // What others free from now on is none of this call's.
+  const uint64_t before = keep == 0 ? os::now_ms() : 0;
+  bool any = false, done = false;
+  while (!done) {
+    set_relaxed(tick_time, os::now_ms());
+    Slice slice = {kCallsPerTick, 0, nullptr, false};
+    done = purge_some(before, keep / kSlotSize, &slice);
+    any = any || !done || slice.slots != 0;
+  }
   return (keep == 0 && give_all_pinned()) || any;
 }
 

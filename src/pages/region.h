@@ -13,21 +13,18 @@ namespace hummock::pages {
 struct Region;
 
 // 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (no memory;
-// reads zero). Invariant: in the free list of its longest run, and in the purge queue if purgeable() ≠ 0.
+// reads zero). Invariant: in the purge queue if purgeable() ≠ 0. Where spans go: see pages/runs.h.
 struct HugePage {
   uint32_t used;
   uint32_t dirty;   // may hold memory; used slots count as dirty
   uint32_t unread;  // dirty slots nobody ever had: memory came with the huge page, and reads zero
-  uint8_t run;      // longest run of free slots = the free list it stands in
   uint8_t number;   // in its region
   bool queued;
   uint8_t busy;     // threads that purge some of it now: it is not as full as it looks
   bool collapsed;   // its room stands on a huge page, as far as it could be brought there
   Backing backing;  // atomic, relaxed: read without the lock, as a hint
-  uint64_t since;   // when it entered the purge queue, ms; kNow until the next tick
+  uint64_t since;   // when it entered the purge queue, ms; as of the last tick
   Region* region;
-  HugePage* next;
-  HugePage* prev;
   HugePage* purge_next;
   HugePage* purge_prev;
 
@@ -44,15 +41,11 @@ struct HugePage {
   static constexpr int kFullSlots = 29;
 };
 
-inline constexpr uint64_t kNow = ~uint64_t{0};
-
 // 32 MiB (less where the system is tight) of address space; slot 0 holds the headers.
 struct Region {
   char* base;
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
-  uint32_t whole_free;  // bit i: huge page i is wholly free
-  unsigned longest;     // no run of more than 32 free slots is longer
   char* copy;           // for the child, from before a fork until after it
   bool guarded;         // the last slot is inaccessible, and in use for ever
   HugePage page[kHugePages];
@@ -90,7 +83,8 @@ inline Region* region_of(const SlabHeader* header) {
 
 extern os::Lock<os::Rank::page_heap> page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
-extern PurgeQueue purge_queue;  // oldest first, those not yet stamped last
+extern PurgeQueue purge_queue;  // oldest first
+extern uint64_t tick_time;      // ms, of the last tick; atomic, relaxed: most frees read no clock
 extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
@@ -99,9 +93,11 @@ extern size_t high_used;   // the most slots in use lately, huge blocks' too; se
 extern size_t huge_bytes;  // of huge blocks; atomic, relaxed: written under the lock
 extern size_t kept_slots;  // free slots with memory behind them that are not purgeable
 
-// Around every change of `used` or `dirty`: off its free list before, where it belongs now after.
-void unlist(HugePage* page);
-void refile(HugePage* page);
+// After every change of `used`, `dirty` or `backing`: into the purge queue, or out of it.
+void requeue(HugePage* page);
+inline void refile(HugePage* page) {
+  if ((page->purgeable() != 0) != page->queued) requeue(page);
+}
 
 // Around a change of a huge page that is not simply `small` before and after: what it adds to dirty_slots
 // and kept_slots is taken off before, and added after.
@@ -112,10 +108,25 @@ void count(const HugePage* page);
 void set_backing(HugePage* page, Backing backing);
 
 bool dirty_over_budget();
+// So many slots were freed, and that is too much: about as many go, and half as many, as the budget is
+// smaller now. One system call.
+void purge_excess(unsigned slots);
 
 // A region more, with room for a span of so many slots. No lock is held during the system call. False: no
 // address space, or no memory.
 bool grow(unsigned slots);
+
+// Calls change(page, mask, slots) for each huge page that the slots touch.
+template <class Change>
+void for_parts(Region* region, unsigned first, unsigned slots, Change change) {
+  for (HugePage* page = &region->page[first / kSlotsPerHugePage]; slots != 0; ++page) {
+    const unsigned bit = first % kSlotsPerHugePage, room = kSlotsPerHugePage - bit;
+    const unsigned part = slots < room ? slots : room;
+    change(page, base::low_mask(part) << bit, part);
+    first += part;
+    slots -= part;
+  }
+}
 
 // Back to the page heap, past the cache.
 void give_span(SlabHeader* header);
@@ -126,14 +137,13 @@ bool may_lift(SlabHeader* header);
 
 // The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
 void note_huge_bytes(size_t bytes, int32_t dirty);
-// Mappings of freed huge blocks, and tails, go: those kept since `before` or earlier, and the oldest as long
-// as more than `most_dirty` slots are dirty. How many bytes went.
-size_t drop_kept(uint64_t before, size_t most_dirty, uint64_t now);
+// A mapping of a freed huge block, or a tail, goes: the oldest, if it was kept since `before` or earlier, or
+// more than `most_dirty` slots are dirty. How many bytes went. One system call.
+size_t drop_kept(uint64_t before, size_t most_dirty);
 void unmap_kept();
+inline constexpr uint64_t kForEver = ~uint64_t{0};
 // All of them go, where address space is short; false: there were none.
-inline bool drop_all_kept() {
-  return drop_kept(kNow, 0, 0) != 0;
-}
+bool drop_all_kept();
 // Slots were given back for being over the budget. page_lock is not held.
 void note_excess(uint32_t slots);
 // Slots without memory were taken: with page_lock held, and without.

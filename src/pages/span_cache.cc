@@ -1,55 +1,73 @@
 #include "pages/span_cache.h"
 
+#include "pages/region.h"
+
 namespace hummock::pages {
 
 NearCache near_caches[kNearCaches];
+SlabHeader* far_cache[kFarLengths];
 
 namespace {
 
-constexpr uint32_t kMostSlots = 64;  // 4 MiB in all
+constexpr size_t kLeastSlots = 64;  // 4 MiB
+constexpr size_t kShare = 32;
 
-SlabHeader* entries[kCachePositions];  // by length
-uint32_t held;                         // slots in entries; atomic, relaxed: a bound and a figure
+constexpr unsigned kLooks = 64;
 
-uint32_t next_turn;  // atomic, relaxed
+uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
+unsigned next_excess;  // atomic, relaxed: entries are closed in turn
+
+bool may_be_open(size_t slots) {
+  const size_t share = (in_use_bytes() / kSlotSize) / kShare;
+  return slots <= (share > kLeastSlots ? share : kLeastSlots);
+}
+
+struct Entry {
+  SlabHeader*& span;
+  unsigned slots;
+};
+Entry entry_of(unsigned number) {
+  const unsigned far = kNearCaches * kNearLengths;
+  if (number >= far) return {far_cache[number - far], number - far + 1};
+  return {near_caches[number / kNearLengths].entry[number % kNearLengths], number % kNearLengths + 1};
+}
 
 }  // namespace
 
-SlabHeader* empty_cache(unsigned position) {
-  if (__atomic_load_n(&entries[position], __ATOMIC_RELAXED) == nullptr) return nullptr;
-  // acquire: pairs with keep_cached's release, so that we see the header as it was left.
-  SlabHeader* header = __atomic_exchange_n(&entries[position], nullptr, __ATOMIC_ACQUIRE);
-  if (header != nullptr) __atomic_fetch_sub(&held, header->slots, __ATOMIC_RELAXED);
-  return header;
+SlabHeader* close_entry(unsigned number) {
+  const Entry entry = entry_of(number);
+  if (relaxed(entry.span) == nullptr) return nullptr;
+  // acquire: as in take_entry().
+  SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_ACQUIRE);
+  if (before != nullptr) __atomic_fetch_sub(&open_slots, entry.slots, __ATOMIC_RELAXED);
+  return is_span(before) ? before : nullptr;
 }
 
-SlabHeader* take_cached(unsigned slots) {
-  return slots < kCachePositions ? empty_cache(slots) : nullptr;
-}
-
-SlabHeader* keep_cached(SlabHeader* header) {
-  const unsigned slots = header->slots;
-  if (slots >= kCachePositions) return header;
-  __atomic_fetch_add(&held, slots, __ATOMIC_RELAXED);
-  SlabHeader* before = __atomic_exchange_n(&entries[slots], header, __ATOMIC_ACQ_REL);
-  if (before != nullptr) {
-    __atomic_fetch_sub(&held, slots, __ATOMIC_RELAXED);
-    return before;
-  }
-  if (__atomic_load_n(&held, __ATOMIC_RELAXED) <= kMostSlots) return nullptr;
-  // Too much is held: one of the others goes, in turn. Two threads may come to the same; no matter.
-  for (unsigned tries = 0; tries < kCachePositions; ++tries) {
-    const unsigned turn = __atomic_fetch_add(&next_turn, 1, __ATOMIC_RELAXED) % kCachePositions;
-    if (turn == slots) continue;
-    if (SlabHeader* other = empty_cache(turn)) return other;
+SlabHeader* take_excess() {
+  for (unsigned looks = 0; looks < kLooks && !may_be_open(relaxed(open_slots)); ++looks) {
+    const unsigned number = __atomic_fetch_add(&next_excess, 1, __ATOMIC_RELAXED) % kEntries;
+    if (SlabHeader* span = close_entry(number)) return span;
   }
   return nullptr;
 }
 
+SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header) {
+  const unsigned slots = header->slots;
+  if (!may_be_open(relaxed(open_slots) + slots)) return header;
+  __atomic_fetch_add(&open_slots, slots, __ATOMIC_RELAXED);
+  SlabHeader* closed = nullptr;
+  if (__atomic_compare_exchange_n(&entry, &closed, header, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    return nullptr;
+  }
+  __atomic_fetch_sub(&open_slots, slots, __ATOMIC_RELAXED);
+  return header;
+}
+
 uint32_t cached_slots() {
-  uint32_t sum = __atomic_load_n(&held, __ATOMIC_RELAXED);
-  for (const NearCache& cache : near_caches) {
-    for (unsigned i = 0; i < kNearLengths; ++i) sum += relaxed(cache.entry[i]) != nullptr ? i + 1 : 0;
+  uint32_t sum = 0;
+  for (unsigned number = 0; number < kEntries; ++number) {
+    const Entry entry = entry_of(number);
+    if (is_span(relaxed(entry.span))) sum += entry.slots;
   }
   return sum;
 }

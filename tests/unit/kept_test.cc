@@ -83,7 +83,7 @@ char* resize(char* block, size_t size) {
 
 TEST_CASE("a mapping serves a shorter block, which grows over the rest without a call") {
   support::HangGuard guard(120);
-  const InUse in_use(512 * kMiB);
+  const InUse in_use(1024 * kMiB);
   char* first = static_cast<char*>(hummock_malloc(120 * kMiB));
   REQUIRE(first != nullptr);
   mark(first, 1, 0, 120 * kMiB);

@@ -1,0 +1,161 @@
+// The most that one call does beside its own work: executed instructions, counted by stepping, and system
+// calls, whatever the heap looks like. Nothing here asserts time; the clock is ours.
+#include <doctest/doctest.h>
+#include <hummock/hummock.h>
+#include <time.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "os/os.h"
+#include "space/stepper.h"
+#include "support/figures.h"
+#include "support/support.h"
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr uint64_t kMostInstructions = 20000;
+constexpr uint64_t kMostCalls = 4;
+
+uint64_t clock_ms = 3'600'000;
+
+// What a child counts, and its parent reads.
+struct Seen {
+  uint64_t calls;  // to the system, of the call under way
+  uint64_t most_calls;
+  uint64_t dirty;  // in the end
+};
+Seen* seen;
+
+const hummock::os::Calls real = hummock::os::calls;
+void* map(void* hint, size_t size, int protection, int flags) {
+  return ++seen->calls, real.map(hint, size, protection, flags);
+}
+int unmap(void* address, size_t size) {
+  return ++seen->calls, real.unmap(address, size);
+}
+int advise(void* address, size_t size, int advice) {
+  return ++seen->calls, real.advise(address, size, advice);
+}
+void* remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
+  return ++seen->calls, real.remap(address, old_size, new_size, flags, target);
+}
+
+template <class Call>
+void one_call(Call call) {
+  seen->calls = 0;
+  stepper::counted(0, call);
+  if (seen->calls > seen->most_calls) seen->most_calls = seen->calls;
+}
+void* take(size_t size, size_t align = 16) {
+  void* p = nullptr;
+  one_call([&] { p = hummock_memalign(align, size); });
+  if (p == nullptr) _exit(3);
+  return p;
+}
+void give(void* p) {
+  one_call([&] { hummock_free(p); });
+}
+
+void* get(size_t size) {
+  void* p = hummock_malloc(size);
+  if (p == nullptr) _exit(3);
+  return p;
+}
+
+// Blocks of two slots and of sizes up to 4 MiB, `mib` in all, none of which is touched.
+std::vector<void*> fill(size_t mib, support::Random& random) {
+  std::vector<void*> blocks;
+  for (size_t left = mib * kMiB; left > 4 * kMiB;) {
+    const size_t size = random.one_in(4) ? random.between(70000, 4 * kMiB) : 70000;
+    blocks.push_back(get(size));
+    left -= size;
+  }
+  return blocks;
+}
+
+template <class Work>
+void hold(Work work) {
+  seen = static_cast<Seen*>(
+      mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(seen != MAP_FAILED);
+  hummock_free(hummock_malloc(1));
+  stepper::Counts counts;
+  const int status = stepper::run(
+      [&] {
+        hummock::os::calls = {map, unmap, advise, remap};
+        work();
+        seen->dirty = support::figures().dirty;
+      },
+      &counts);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE(WEXITSTATUS(status) == 0);
+  MESSAGE("calls measured: " << counts.calls[0] << ", most instructions: " << counts.most[0]
+                             << ", most system calls: " << seen->most_calls);
+  CHECK(counts.calls[0] > 100);
+  CHECK(counts.most[0] <= kMostInstructions);
+  CHECK(seen->most_calls <= kMostCalls);
+}
+
+}  // namespace
+
+extern "C" int clock_gettime(clockid_t, timespec* now) noexcept {
+  now->tv_sec = static_cast<time_t>(clock_ms / 1000);
+  now->tv_nsec = static_cast<long>(clock_ms % 1000 * 1'000'000);
+  return 0;
+}
+
+TEST_CASE("a third of a large heap was freed and is due: no call gives it all back, many calls do") {
+  support::HangGuard guard(1200);
+  hold([] {
+    support::Random random(1);
+    std::vector<void*> blocks = fill(8192, random);
+    for (void*& block : blocks) {
+      if (random.below(10) >= 3) continue;
+      hummock_free(block);
+      block = nullptr;
+    }
+    const uint64_t dirty = support::figures().dirty;
+    if (dirty < 512 * kMiB) _exit(4);
+    clock_ms += 10'000;
+    for (int i = 0; i < 200; ++i) give(take(random.one_in(4) ? 100 : random.between(600000, 3 * kMiB)));
+    if (support::figures().dirty > dirty - 40 * kMiB) _exit(5);
+    // The rest, not counted.
+    for (int i = 0; i < 500'000; ++i) hummock_free(get(70000));
+    const hummock_stats_t now = support::figures();
+    if (now.dirty > 64 * kMiB + now.live / 32) _exit(6);
+  });
+}
+
+TEST_CASE("a program that only frees: what exceeds the budget goes with the frees, a little with each") {
+  support::HangGuard guard(1200);
+  hold([] {
+    support::Random random(2);
+    std::vector<void*> blocks = fill(4096, random);
+    std::shuffle(blocks.begin(), blocks.end(), std::minstd_rand(1));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      i % 64 == 0 ? give(blocks[i]) : hummock_free(blocks[i]);
+      if (i % 256 != 0) continue;
+      const hummock_stats_t now = support::figures();
+      if (now.dirty > now.live / 2 + 160 * kMiB) _exit(5);
+    }
+    if (support::figures().dirty > 16 * kMiB) _exit(6);
+  });
+}
+
+TEST_CASE("thousands of regions, all with room for something: no search sees them all") {
+  support::HangGuard guard(1200);
+  hold([] {
+    support::Random random(3);
+    constexpr size_t kRegions = 2000;
+    std::vector<void*> blocks;
+    for (size_t i = 0; i < kRegions; ++i) blocks.push_back(get(random.between(17 * kMiB, 31 * kMiB)));
+    for (int i = 0; i < 60; ++i) {
+      void* some[] = {take(100000), take(3 * kMiB), take(random.between(kMiB, 12 * kMiB)),
+                      take(2 * kMiB, 2 * kMiB), take(500000, kMiB)};
+      for (void* each : some) give(each);
+    }
+  });
+}

@@ -1,0 +1,239 @@
+// The page heap: where spans go, what a free slot's run says, and how memory goes back.
+#include <doctest/doctest.h>
+#include <hummock/hummock.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/options.h"
+#include "os/os.h"
+#include "pages/region.h"
+#include "pages/runs.h"
+#include "pages/span_cache.h"
+#include "support/figures.h"
+#include "support/support.h"
+
+using namespace hummock::pages;
+using hummock::kSlotSize;
+using hummock::SlabHeader;
+namespace os = hummock::os;
+
+namespace {
+
+size_t advises;
+const os::Calls real = os::calls;
+int advise(void* address, size_t size, int advice) {
+  ++advises;
+  return real.advise(address, size, advice);
+}
+
+SlabHeader* take(unsigned slots, unsigned align = 1) {
+  const Span span = allocate_span(slots, align);
+  REQUIRE(span.header != nullptr);
+  CHECK(span.header->slots == slots);
+  CHECK(slot_of(span.header) % align == 0);
+  return span.header;
+}
+
+// Past the caches, and nothing is given back to the system.
+void give(SlabHeader* header) {
+  header->owner = hummock::kNobody;
+  header->kind = hummock::Kind::free;
+  give_span(header);
+}
+
+// Each run of clear bits is one run, and says so at both its ends.
+bool runs_are_whole() {
+  os::LockGuard guard(page_lock);
+  for (Region* region = regions; region != nullptr; region = region->next) {
+    const unsigned end = region->huge_pages * kSlotsPerHugePage;
+    for (unsigned slot = 1; slot < end; ++slot) {
+      if (!is_free(region, slot)) continue;
+      const unsigned first = slot;
+      while (slot < end && is_free(region, slot)) ++slot;
+      const unsigned slots = slot - first;
+      if (region->header(first)->slots != slots || region->header(slot - 1)->slots != slots) return false;
+      if (run_of(region, slot - 1) != region->header(first)) return false;
+    }
+  }
+  return true;
+}
+
+SlabHeader* place_for(unsigned slots, unsigned align = 1) {
+  os::LockGuard guard(page_lock);
+  const Place place = find_place(slots, align);
+  return place.run == nullptr ? nullptr : region_of(place.run)->header(place.first);
+}
+
+// A region of its own, all of which is used: [0] is its first 32 slots, [1] the next, and so on.
+std::vector<SlabHeader*> own_region() {
+  std::vector<SlabHeader*> parts;
+  SlabHeader* all = take(480);
+  Region* region = region_of(all);
+  for (unsigned i = 0; i < 480; i += 32) {
+    SlabHeader* part = region->header(slot_of(all) + i);
+    part->slots = 32;
+    part->bytes = 32 * kSlotSize;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("random spans: none overlap, what reads zero does, runs are whole, all comes back") {
+  support::HangGuard guard(300);
+  support::Random random(support::run_seed());
+  struct Held {
+    SlabHeader* header;
+    uint64_t mark;
+  };
+  std::vector<Held> held;
+  const auto is_intact = [](const Held& each) {
+    bool intact = true;
+    for (unsigned i = 0; i < each.header->slots; ++i) {
+      uint64_t word;
+      memcpy(&word, each.header->start + i * kSlotSize, 8);
+      intact = intact && word == each.mark + i;
+    }
+    return intact;
+  };
+  const auto mark = [](const Held& each) {
+    for (unsigned i = 0; i < each.header->slots; ++i) {
+      const uint64_t word = each.mark + i;
+      memcpy(each.header->start + i * kSlotSize, &word, 8);
+    }
+  };
+  for (size_t round = 0; round < support::scaled(20000, 500); ++round) {
+    if (held.size() > 60 || (!held.empty() && random.one_in(3))) {
+      const size_t i = random.below(held.size());
+      Held& each = held[i];
+      REQUIRE(is_intact(each));
+      const unsigned slots = static_cast<unsigned>(random.between(1, each.header->slots + 20));
+      if (random.one_in(2)) {
+        release_span(each.header);
+        each = held.back();
+        held.pop_back();
+      } else if (slots < each.header->slots) {
+        shrink_span(each.header, slots);
+      } else if (slots <= kMaxSpanSlots && slots > each.header->slots && grow_span(each.header, slots)) {
+        mark(each);
+      }
+    } else {
+      const unsigned align = random.one_in(4) ? 1u << random.below(6) : 1;
+      const unsigned slots =
+          static_cast<unsigned>(random.one_in(5) ? random.between(1, 400) : random.between(1, 40));
+      const Span span = allocate_span(slots, align);
+      REQUIRE(span.header != nullptr);
+      REQUIRE(slot_of(span.header) % align == 0);
+      if (span.zeroed) REQUIRE(support::all_zero(span.header->start, 0, slots * kSlotSize));
+      held.push_back({span.header, uint64_t{round} << 20});
+      mark(held.back());
+    }
+    if (round % 500 == 0) {
+      REQUIRE(runs_are_whole());
+      if (random.one_in(4)) purge_all(0);
+    }
+  }
+  for (const Held& each : held) {
+    CHECK(is_intact(each));
+    release_span(each.header);
+  }
+  purge_all(0);
+  CHECK(runs_are_whole());
+  CHECK(cached_slots() == 0);
+  CHECK(dirty_slots == 0);
+}
+
+TEST_CASE("the shortest run that is long enough, memory before none, aligned places") {
+  purge_all(0);
+  std::vector<SlabHeader*> parts = own_region();
+  // Runs of 32 and 64 slots with memory, and one of 32 without.
+  give(parts[1]);
+  give(parts[4]);
+  give(parts[5]);
+  CHECK(place_for(32) == parts[1]);
+  SlabHeader* place = place_for(33);
+  CHECK((place == parts[4] || place == parts[5] - 1));
+  {
+    os::LockGuard guard(page_lock);
+    CHECK(run_of(region_of(parts[5]), slot_of(parts[5])) == parts[4]);
+    CHECK(longest_warm_run() == parts[4]);
+  }
+  SlabHeader* small = take(5);
+  CHECK(region_of(small) == region_of(parts[1]));
+  CHECK(slot_of(small) / 32 == slot_of(parts[1]) / 32);
+  CHECK(slot_of(place_for(16, 16)) % 16 == 0);
+  give(small);
+  for (size_t i : {0, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14}) give(parts[i]);
+  CHECK(runs_are_whole());
+  purge_all(0);
+}
+
+TEST_CASE("an aligned span finds a place that is just as long") {
+  std::vector<SlabHeader*> held;
+  for (int i = 0; i < 60; ++i) held.push_back(take(32, 32));
+  for (size_t i = 0; i < held.size(); i += 2) give(held[i]);
+  std::vector<SlabHeader*> freed;
+  for (size_t i = 0; i < held.size(); i += 2) freed.push_back(held[i]);
+  size_t again = 0;
+  for (size_t i = 0; i < held.size(); i += 2) {
+    held[i] = take(32, 32);
+    again += std::find(freed.begin(), freed.end(), held[i]) != freed.end();
+  }
+  CHECK(again >= 28);
+  for (SlabHeader* each : held) give(each);
+  purge_all(0);
+}
+
+TEST_CASE("a tick makes few calls, and the next goes on") {
+  std::vector<SlabHeader*> held;
+  for (int i = 0; i < 400; ++i) held.push_back(take(3));
+  for (size_t i = 0; i < held.size(); i += 2) give(held[i]);
+  const uint32_t dirty = dirty_slots;
+  CHECK(dirty >= 600);
+  os::calls.advise = advise;
+  const uint64_t later = os::now_ms() + 100'000;
+  size_t ticks = 0;
+  for (; dirty_slots != 0 && ticks < 1000; ++ticks) {
+    advises = 0;
+    tick(later);
+    CHECK(advises <= 3);
+  }
+  os::calls = real;
+  CHECK(ticks >= 20);
+  CHECK(ticks < 300);
+  CHECK(runs_are_whole());
+  for (size_t i = 1; i < held.size(); i += 2) give(held[i]);
+  purge_all(0);
+}
+
+TEST_CASE("the span caches hold what they may, and less when less is in use") {
+  hummock_trim(0);
+  CHECK(cached_slots() == 0);
+  std::vector<SlabHeader*> held;
+  for (unsigned slots = 1; slots <= 64; ++slots) held.push_back(take(slots));
+  for (SlabHeader* each : held) release_span(each);
+  const size_t used = used_slots - cached_slots();
+  CHECK(cached_slots() <= std::max(size_t{64}, used / 32));
+  CHECK(cached_slots() >= 32);
+  // 8 GiB in use, of which nothing is touched: 256 MiB.
+  held.clear();
+  for (int i = 0; i < 300; ++i) held.push_back(take(400));
+  std::vector<SlabHeader*> more;
+  for (unsigned slots = 1; slots <= 64; ++slots) more.push_back(take(slots));
+  for (SlabHeader* each : more) release_span(each);
+  CHECK(cached_slots() > 1000);
+  // The same for a near cache.
+  SlabHeader* near = take(3);
+  CHECK(keep_near(7, near) == nullptr);
+  CHECK(take_near(7, 3) == near);
+  CHECK(take_near(7, 3) == nullptr);
+  release_span(near);
+  for (SlabHeader* each : held) release_span(each);
+  CHECK(cached_slots() <= 64 + 32);
+  purge_all(0);
+  CHECK(cached_slots() == 0);
+  CHECK(runs_are_whole());
+}
