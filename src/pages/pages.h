@@ -70,8 +70,11 @@ bool split_huge_page(const SlabHeader* header);
 
 // Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
 size_t in_use_bytes();
-// Small pages of slabs that no block was ever cut from; changed by so many. Any thread.
-void note_untouched(ptrdiff_t pages);
+// Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
+// spans that were used before, are `hidden`: no purge finds them. Any thread.
+void note_untouched(ptrdiff_t pages, bool hidden);
+// May a slab hide as many? Else its span should be purged first.
+bool may_hide();
 
 // ---- Figures ------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ struct GonePages {
   uint16_t own;     // the owner's: of those that count as not in use
   uint16_t seen;    // what heap/idle.cc saw there last: a hint. Atomic, relaxed.
   uint8_t touched;  // as many have memory, from the slot's start, as blocks were carved there: a hint
+  bool hides;       // those that no block was cut from may have memory, too: see note_untouched
 };
 
 struct SlabHeader {

@@ -18,7 +18,7 @@ uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
 unsigned next_excess;  // atomic, relaxed: entries are closed in turn
 
 bool may_be_open(size_t slots) {
-  const size_t share = (in_use_bytes() / kSlotSize) / kShare;
+  const size_t share = (relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize) / kShare;
   return slots <= (share > kLeastSlots ? share : kLeastSlots);
 }
 

@@ -23,11 +23,22 @@ void add_spans(Totals* sum) {
 }  // namespace
 
 namespace {
-size_t untouched;  // small pages; atomic, relaxed: a figure
+// Small pages; atomic, relaxed: figures.
+size_t untouched;
+size_t hidden;  // of them
+
+constexpr size_t kMostHidden = 4 << 20;
+constexpr size_t kMostHiddenShare = 16;  // of what is in use
+}  // namespace
+
+void note_untouched(ptrdiff_t pages, bool hides) {
+  __atomic_fetch_add(&untouched, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+  if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
 }
 
-void note_untouched(ptrdiff_t pages) {
-  __atomic_fetch_add(&untouched, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+bool may_hide() {
+  const size_t bytes = relaxed(hidden) * kSmallPage;
+  return bytes < kMostHidden || bytes < in_use_bytes() / kMostHiddenShare;
 }
 
 size_t in_use_bytes() {

@@ -41,7 +41,6 @@ size_t carve_end(const SlabHeader* slab, size_t begin) {
 
 // Small pages of a slab of one slot that no block was cut from.
 ptrdiff_t untouched_pages(const SlabHeader* slab) {
-  if (slab->slots != 1) return 0;
   const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
   return static_cast<ptrdiff_t>(kSlotSize / kSmallPage - base::divide_up(end, kSmallPage));
 }
@@ -61,7 +60,7 @@ void* carve(SlabHeader* slab) {
   void* first = link_up(slab, range);
   const ptrdiff_t before = untouched_pages(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
-  pages::note_untouched(untouched_pages(slab) - before);
+  if (slab->slots == 1) pages::note_untouched(untouched_pages(slab) - before, slab->gone.hides);
   slab->live = slab->carved;
   open_frees(slab);
   return first;
@@ -145,12 +144,25 @@ void open_frees(SlabHeader* slab) {
   for (unsigned i = 0; i < slab->slots; ++i) set_relaxed(slab[i].free_bound, bound);
 }
 
+namespace {
+
+// What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
+void see_to_untouched(SlabHeader* slab, bool zeroed) {
+  const bool hides = !zeroed && (pages::may_hide() || !pages::can_purge_inside(slab));
+  if (!zeroed && !hides) pages::purge_inside(slab, UINT16_MAX);
+  if (!hides) slab->gone.touched = 0;
+  slab->gone.hides = hides;
+  pages::note_untouched(kSlotSize / kSmallPage, hides);
+}
+
+}  // namespace
+
 SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
   const pages::Span span = pages::allocate_span(row.slots);
   SlabHeader* slab = span.header;
   if (slab == nullptr) return nullptr;
-  if (span.zeroed || row.slots > 1) slab->gone.touched = 0;
+  if (row.slots == 1) see_to_untouched(slab, span.zeroed);
   slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live = 0;
@@ -172,12 +184,11 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
-  pages::note_untouched(untouched_pages(slab));
   return slab;
 }
 
 void destroy(SlabHeader* slab) {
-  pages::note_untouched(-untouched_pages(slab));
+  if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
