@@ -200,6 +200,7 @@ Span take_span(unsigned slots, unsigned align) {
 
 // Slots that have no memory.
 void give_clean(HugePage* page, uint32_t mask, unsigned slots) {
+  make_small(page);
   give(page, mask, slots);
   unlist(page);
   discount(page);

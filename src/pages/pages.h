@@ -44,12 +44,14 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size);
 
 // ---- Giving memory back -------------------------------------------------------------------------
 
-// True when free memory waits to be given back: slow paths then call tick().
-extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind them, cached ones apart
-inline bool purge_pending() {
-  return relaxed(dirty_slots) != 0;
+// True when free memory waits to be given back, or huge pages to be made: slow paths then call tick().
+extern uint32_t dirty_slots;   // atomic, relaxed; free slots with memory behind them, cached ones apart
+extern bool collapse_pending;  // atomic, relaxed: a hint
+inline bool tick_pending() {
+  return relaxed(dirty_slots) != 0 || relaxed(collapse_pending);
 }
-// Gives back what has been free for long enough, or is beyond the budget. Cheap when nothing is due.
+// Gives back what has been free for long enough, or is beyond the budget; see also collapse_one(). Cheap when
+// nothing is due.
 bool tick(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);

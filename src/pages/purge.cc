@@ -71,12 +71,10 @@ uint32_t purge_runs(char* base, size_t unit, uint32_t mask) {
   return failed;
 }
 
-// Free slots of the mask look used: nobody takes them, nobody purges them. The huge page is of `after` from
-// now on.
-void hide(HugePage* page, uint32_t mask, Backing after) {
+// Free slots of the mask look used: nobody takes them, nobody purges them.
+void hide(HugePage* page, uint32_t mask) {
   unlist(page);
   discount(page);
-  set_relaxed(page->backing, after);
   ++page->busy;
   page->used |= mask;
   count(page);
@@ -85,16 +83,12 @@ void hide(HugePage* page, uint32_t mask, Backing after) {
 
 // Gives back the free slots of one queued huge page. Called with page_lock held, which is dropped
 // meanwhile; `*given` counts them. False when the system refused. Other slots of it may become free
-// meanwhile, and another thread purge those: so who splits it says so before, and takes its bytes off. All
-// its slots have memory, as somebody used it: no touch brings more of it.
+// meanwhile, and another thread purge those: so a loose one is small before.
 bool purge_page(HugePage* page, size_t* given) {
   const uint32_t mask = page->purgeable();
-  const bool split = page->backing == Backing::loose && page->used != 0;
-  hide(page, mask, split ? Backing::small : page->backing);
-  if (split) __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
+  make_small(page);
+  hide(page, mask);
   page_lock.unlock();
-  // With the advice still on it the kernel would make the huge page whole again.
-  if (split) os::advise_huge(page->start(), kHugePageSize, false);
   const uint32_t failed = purge_runs(page->start(), kSlotSize, mask);
   page_lock.lock();
   const uint32_t gone = mask & ~failed;
@@ -115,7 +109,7 @@ bool purge_page(HugePage* page, size_t* given) {
 
 // A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_page.
 bool give_pinned(HugePage* page) {
-  hide(page, ~uint32_t{0}, Backing::pinned);
+  hide(page, ~uint32_t{0});
   page_lock.unlock();
   const bool gone = os::replace_by_small(page->start(), kHugePageSize);
   const bool advised = gone && os::advise_huge(page->start(), kHugePageSize, true) == 0;
@@ -237,7 +231,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay) {
     flush_cache();
   }
   purge_while(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), now);
-  if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
+  collapse_one();
 }
 
 }  // namespace
@@ -260,16 +254,9 @@ bool can_purge_inside(const SlabHeader* header) {
 bool split_huge_page(const SlabHeader* header) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
   HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
-  {
-    os::LockGuard guard(page_lock);
-    if (page.backing == Backing::small) return true;
-    if (page.backing != Backing::loose || page.busy != 0) return false;
-    page.collapsed = false;
-    set_backing(&page, Backing::small);
-    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
-  }
-  os::advise_huge(page.start(), kHugePageSize, false);
-  return true;
+  os::LockGuard guard(page_lock);
+  make_small(&page);
+  return page.backing == Backing::small;
 }
 
 size_t purge_inside(const SlabHeader* header, uint16_t pages) {

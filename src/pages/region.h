@@ -111,6 +111,9 @@ void count(const HugePage* page);
 // Sets the backing of a huge page that stands in its lists.
 void set_backing(HugePage* page, Backing backing);
 
+// Of a huge page that stands in its lists, if it is loose: before a part of its memory goes.
+void make_small(HugePage* page);
+
 bool dirty_over_budget();
 
 // A region more, with room for a span of so many slots. No lock is held during the system call. False: no
