@@ -41,6 +41,8 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size);
 // The block of a span, which is gone then, in a mapping of its own with room for more; null as above. Its
 // memory is moved, not copied, where the system can.
 SlabHeader* move_to_huge(SlabHeader* span, size_t size);
+// Does more free memory wait than max(4 MiB, a sixteenth of what is in use)?
+bool has_much_dirty();
 
 // ---- Giving memory back -------------------------------------------------------------------------
 
