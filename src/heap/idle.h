@@ -20,7 +20,7 @@ inline void note_freed() {
 
 // Slow paths then call tick().
 inline bool tick_pending() {
-  return pages::purge_pending() || relaxed(idle) != Idle::nothing;
+  return pages::tick_pending() || relaxed(idle) != Idle::nothing;
 }
 
 // pages::tick(), and some of the slabs of the process. Cheap when nothing is due. True when a while had

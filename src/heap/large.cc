@@ -10,9 +10,16 @@ namespace {
 
 constexpr size_t kMaxSpanBytes = pages::kMaxSpanSlots * kSlotSize;
 constexpr size_t kWorthAMapping = size_t{4} << 20;  // where a block that grows finds no room behind it
+constexpr size_t kCreeping = size_t{128} << 10;  // the same, where it grows by little and free memory abounds
 
 unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
+}
+
+// What grows in small steps, moves at each and leaves a hole too short for its like. In a mapping of its own
+// it takes its memory along.
+bool creeps(size_t room, size_t size) {
+  return size >= kCreeping && size >= room && size - room <= room / 8;
 }
 
 // A huge page has the region's headers, and another one its guard, and no aligned block of more than 2 MiB.
@@ -60,7 +67,8 @@ void claimed_before(const char* call, const SlabHeader* header) {
 
 void release_far(SlabHeader* header, Kind kind) {
   kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  if (tick_pending()) tick();
+  // What is over the budget went just now. The next malloc looks at the clock.
+  if (pages::is_behind()) tick();
 }
 
 void release_large(SlabHeader* header, Kind kind) {
@@ -86,7 +94,8 @@ SlabHeader* resize_span(SlabHeader* header, size_t size) {
   if (slots < header->slots) {
     pages::shrink_span(header, slots);
   } else if (slots > header->slots && !pages::grow_span(header, slots)) {
-    return size < kWorthAMapping ? nullptr : pages::move_to_huge(header, size);
+    const bool worth = size >= kWorthAMapping || (creeps(header->bytes, size) && pages::has_much_dirty());
+    return worth ? pages::move_to_huge(header, size) : nullptr;
   }
   return header;
 }
@@ -95,7 +104,9 @@ SlabHeader* resize_span(SlabHeader* header, size_t size) {
 
 void* resize_large(SlabHeader* header, size_t size) {
   if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
-  if (size < (relaxed(header->kind) == Kind::huge ? kWorthAMapping : slab::kMaxSmall + 1)) return nullptr;
+  const bool is_huge = relaxed(header->kind) == Kind::huge;
+  if (is_huge ? size < kWorthAMapping && !creeps(header->bytes, size) : size <= slab::kMaxSmall)
+    return nullptr;
   const Kind kind = claim_large("realloc", header);
   SlabHeader* now = kind == Kind::huge ? pages::resize_huge(header, size) : resize_span(header, size);
   if (now == nullptr || now == header) set_relaxed(header->kind, kind);

@@ -26,9 +26,11 @@ int advise(void* address, size_t size, int advice) {
   return error;
 }
 
-bool chosen(const char* path, const char* mode) {
+// The size's own mode stands above that of all.
+bool is_never() {
   char text[128];
-  return read_file(path, text, sizeof text) != 0 && strstr(text, mode) != nullptr;
+  const bool own = read_file(kTransparent2M, text, sizeof text) != 0 && strstr(text, "[inherit]") == nullptr;
+  return (own || read_file(kTransparent, text, sizeof text) != 0) && strstr(text, "[never]") != nullptr;
 }
 
 }  // namespace
@@ -63,8 +65,7 @@ bool transparent_allowed(const char** why) {
     *why = "PR_SET_THP_DISABLE is set for the process";
     return false;
   }
-  const bool own_mode = chosen(kTransparent2M, "[") && !chosen(kTransparent2M, "[inherit]");
-  if (chosen(own_mode ? kTransparent2M : kTransparent, "[never]")) {
+  if (is_never()) {
     *why = "transparent_hugepage/enabled is never";
     return false;
   }
@@ -73,6 +74,13 @@ bool transparent_allowed(const char** why) {
 
 int collapse(void* address, size_t size) {
   return advise(address, size, kCollapse);
+}
+
+bool find_touched(void* address, size_t size, unsigned char* page) {
+  const int saved = errno;
+  const bool told = mincore(address, size, page) == 0;
+  errno = saved;
+  return told;
 }
 
 int populate(void* address, size_t size) {
@@ -85,18 +93,6 @@ bool replace_by_small(void* address, size_t size) {
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
   errno = saved;
   return got == address;
-}
-
-size_t private_bytes() {
-  char text[128];
-  size_t numbers[3] = {};  // size, resident, shared
-  read_file("/proc/self/statm", text, sizeof text);
-  const char* at = text;
-  for (size_t& number : numbers) {
-    for (; *at >= '0' && *at <= '9'; ++at) number = number * 10 + static_cast<size_t>(*at - '0');
-    if (*at == ' ') ++at;
-  }
-  return (numbers[1] - numbers[2]) * page_size();
 }
 
 size_t available_bytes() {

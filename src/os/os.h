@@ -155,15 +155,15 @@ bool transparent_allowed(const char** why);
 // Moves what stands in whole huge pages' room onto huge pages. Contents stay, other threads may write.
 int collapse(void* address, size_t size);
 
+// Bit 0 of page[i]: the i-th page of the range has memory. False: the system does not say.
+bool find_touched(void* address, size_t size, unsigned char* page);
+
 // Brings in all memory of the range, which keeps its contents.
 int populate(void* address, size_t size);
 
 // Small pages that read zero in place of what is mapped there, whose pages go back to the system. False when
 // refused: nothing has changed.
 bool replace_by_small(void* address, size_t size);
-
-// Memory of the process that is in no file, resident; 0 when the system does not say.
-size_t private_bytes();
 
 // Memory that can be had without taking it from somebody, the limits of the process's group included; 0 when
 // the system does not say.

@@ -223,10 +223,6 @@ size_t resident_bytes() {
   return counters.WorkingSetSize;
 }
 
-size_t private_bytes() {
-  return resident_bytes();
-}
-
 size_t available_bytes() {
   KeepError keep;
   MEMORYSTATUSEX memory = {};

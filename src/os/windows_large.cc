@@ -153,6 +153,9 @@ bool transparent_allowed(const char** why) {
 int collapse(void*, size_t) {
   return ERROR_INVALID_PARAMETER;
 }
+bool find_touched(void*, size_t, unsigned char*) {
+  return false;
+}
 int populate(void*, size_t) {
   return ERROR_INVALID_PARAMETER;
 }

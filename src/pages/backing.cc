@@ -25,9 +25,6 @@ using base::Line;
 using options::HugePages;
 using options::values;
 
-// A heap of this size pays for the memory that huge pages waste at its edges.
-constexpr size_t kLargeHeap = size_t{256} << 20;
-
 void add(size_t& figure, size_t bytes) {
   __atomic_fetch_add(&figure, bytes, __ATOMIC_RELAXED);
 }
@@ -114,12 +111,6 @@ void reserve_giant() {
   add(pinned_bytes, -os::kGiantPage);
 }
 
-bool heap_is_large() {
-  const size_t used = __atomic_load_n(&used_slots, __ATOMIC_RELAXED) * kSlotSize;
-  // Of a heap that is mostly untouched, huge pages would make real what is not.
-  return used >= kLargeHeap && os::private_bytes() >= relaxed(huge_bytes) + used - used / 4;
-}
-
 // Null: huge pages were asked for where the range is touched from now on; else why not.
 const char* ask_transparent(char* base, size_t size) {
   const char* why = "huge_max is reached";
@@ -149,7 +140,7 @@ bool guard_end(char* base, size_t size) {
   return false;
 }
 
-NewRegion map_ordinary(size_t size, bool first) {
+NewRegion map_ordinary(size_t size) {
   const HugePages mode = values.huge_pages;
   os::Event event;
   char* base = static_cast<char*>(os::reserve_where(size, kRegionSize, may_stand));
@@ -158,26 +149,22 @@ NewRegion map_ordinary(size_t size, bool first) {
     return {nullptr, Backing::small, false};
   }
   const ptrdiff_t change = static_cast<ptrdiff_t>(size);
-  // Where the system makes everything huge, a small program is not to pay for it.
-  if (mode == HugePages::off || (mode == HugePages::automatic && first)) os::advise_huge(base, size, false);
+  // Also where the system makes everything huge: with auto a huge page is made of what is full (collapse.cc).
+  const bool asked = mode != HugePages::off && mode != HugePages::automatic;
+  if (!asked) os::advise_huge(base, size, false);
   const uint64_t now = os::now_ms();
-  if (!os::kHasTransparent || mode == HugePages::off || !back_offs.transparent.may(now) ||
-      (mode == HugePages::automatic && !heap_is_large())) {
+  if (!os::kHasTransparent || !asked || !back_offs.transparent.may(now)) {
     event.log("Alloc SP", base, size, change, "a region");
     return {base, Backing::small, guard_end(base, size)};
   }
-  // What stands before a guard can be no huge page. Who asked for huge pages has them all.
-  const bool guarded = mode == HugePages::automatic && guard_end(base, size);
-  const size_t asked = guarded ? size - kHugePageSize : size;
-  if (const char* why = asked == 0 ? "too little for one" : ask_transparent(base, asked)) {
+  if (const char* why = ask_transparent(base, size)) {
     back_offs.transparent.refused(now);
     event.log("Alloc THP failed -> SP", base, size, change, why);
-    return {base, Backing::small, guarded};
+    return {base, Backing::small, false};
   }
   back_offs.transparent.served();
   event.log("Alloc THP", base, size, change, "a region");
-  if (mode == HugePages::automatic) advise_full_pages();
-  return {base, mode == HugePages::automatic ? Backing::loose : Backing::whole, guarded};
+  return {base, Backing::whole, false};  // no guard: who asked for huge pages has them all
 }
 
 // huge_pages:require has come to the end of the pool: malloc returns null. Said once.
@@ -248,7 +235,7 @@ bool under_cap(size_t bytes) {
   return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
 }
 
-NewRegion map_region(size_t size, bool first) {
+NewRegion map_region(size_t size) {
   const HugePages mode = values.huge_pages;
   if (size == kRegionSize) {
     NewRegion ready = take_from_reserve();
@@ -264,14 +251,13 @@ NewRegion map_region(size_t size, bool first) {
                                os::kHasTransparent ? "Alloc LP failed -> THP" : "Alloc LP failed -> SP");
     if (base != nullptr) return {base, Backing::pinned, false};
   }
-  return map_ordinary(size, first);
+  return map_ordinary(size);
 }
 
 void unmap_region(const NewRegion& fresh, size_t size) {
   if (!os::unmap(fresh.base, size)) return;
-  const size_t asked = fresh.guarded ? size - kHugePageSize : size;
   if (fresh.backing == Backing::pinned) add(pinned_bytes, -size);
-  if (fresh.backing == Backing::loose || fresh.backing == Backing::whole) add(advised_bytes, -asked);
+  if (fresh.backing == Backing::whole) add(advised_bytes, -size);
   if (fresh.guarded) __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
 }
 

@@ -14,7 +14,7 @@ namespace hummock::pages {
 // Of each 2 MiB of a region, and how its free memory goes back.
 enum class Backing : uint8_t {
   small,   // small pages: by slots
-  loose,   // huge pages that huge_pages:auto asked for: whole, or by slots once an eighth of it is free
+  loose,   // a huge page that huge_pages:auto made: small again by slots, once an eighth of it is free
   whole,   // huge pages that the user asked for: only when all of it is free
   kept,    // taken at start by huge_reserve: not at all
   pinned,  // set aside by the administrator: when the program asks for it (trim)
@@ -55,12 +55,12 @@ extern BackOffs back_offs;
 struct NewRegion {
   char* base;  // null: the system has no room
   Backing backing;
-  bool guarded;  // its last slot is inaccessible, and its last huge page small
+  bool guarded;  // its last slot is inaccessible
 };
 
 // `size` bytes (32 MiB, or less where the system is tight) at a multiple of 32 MiB, on the largest pages that
 // the options want and the system gives. No lock may be held.
-NewRegion map_region(size_t size, bool first);
+NewRegion map_region(size_t size);
 
 // One that came to nothing.
 void unmap_region(const NewRegion& fresh, size_t size);
@@ -88,12 +88,11 @@ extern size_t pinned_bytes;
 extern size_t advised_bytes;
 extern size_t huge_refusals;  // calls for large pages that were refused
 
-// Moves full huge pages' room onto huge pages, one at most, if that is due: it takes 1/50 of the time at
-// most. No lock may be held.
+// Moves 2 MiB in use onto a huge page, if that is wanted and due: it takes 1/50 of the time at most. No lock
+// may be held.
 void collapse_one();
-
-// Heap pages that were taken small and are full get huge ones too: huge_pages:auto found the heap large.
-void advise_full_pages();
+// The heap has grown. Called with page_lock held.
+void expect_collapses();
 
 // For fork. Parent and child write into copies of their own, and pages set aside may be lacking then, which
 // would be the child's end. So the parent makes a copy on small pages first, which the child takes instead.

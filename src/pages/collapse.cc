@@ -1,6 +1,9 @@
-// Huge pages for memory that was touched before they were wanted.
-#include <errno.h>
-
+// Huge pages for memory that is in use on small ones: what the user asked huge pages for and touched before
+// it had them, and with huge_pages:auto what a large heap has filled.
+//
+// With auto the kernel is told to make nothing huge by itself, for every region and for good. So a huge page
+// stands where one was promoted here, because it was full then, and nowhere else: what is purged afterwards
+// is touched again on small pages, and a mapping that memory is moved to inherits no wish for huge ones.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -10,103 +13,177 @@
 namespace hummock::pages {
 namespace {
 
-constexpr unsigned kLookAt = 64;           // huge pages looked at in one step
-constexpr uint64_t kShare = 50;            // 1/50 of the time at most
-constexpr uint64_t kIdleMs = 100;          // when nothing was found
-constexpr uint64_t kWorthLogging = 50000;  // ns; less is a huge page that was one already
+using options::HugePages;
+
+constexpr size_t kLargeHeap = size_t{64} << 20;  // below, huge pages gain less than they may cost
+constexpr unsigned kLookAt = 64;                 // huge pages looked at in one step
+constexpr unsigned kTries = 1;                   // system calls in one step that ask what has been touched
+constexpr uint64_t kShare = 50;                  // 1/50 of the time at most
+constexpr uint64_t kIdleMs = 100;                // when nothing was found
+constexpr uint64_t kWorthLogging = 50000;        // ns; less is a huge page that was one already
+constexpr uint64_t kSlow = 5000000;              // ns: the system looks for memory, and counts as refusing
+
+}  // namespace
+
+bool collapse_pending;
+
+namespace {
 
 uint64_t due;  // ms; atomic, relaxed: two threads may both go
 BackOff back_off;
-bool impossible;      // atomic, relaxed: this kernel cannot
-Region* next_region;  // guarded by page_lock, as is the number
+bool allowed;         // atomic, relaxed: by the system's settings, as they were after the last refusal
+Region* next_region;  // guarded by page_lock, as are the next two
 unsigned next_number;
+bool found;  // a candidate, in this round of all regions; or the heap has grown
 
-// Full, asked huge pages for, and not known to be one. Marks it.
-HugePage* find_candidate() {
+bool is_auto() {
+  return options::values.huge_pages == HugePages::automatic;
+}
+
+bool is_worth_it() {
+  if (!is_auto()) return relaxed(advised_bytes) != 0;
+  return relaxed(used_slots) >= kLargeHeap / kSlotSize && under_cap(kHugePageSize);
+}
+
+bool is_candidate(const HugePage* page) {
+  const Backing wanted = is_auto() ? Backing::small : Backing::whole;
+  if (page->backing != wanted || !page->is_full() || page->busy != 0 || page->collapsed) return false;
+  return !page->region->guarded || page->number + 1u != page->region->huge_pages;  // that can be no huge page
+}
+
+struct Candidate {
+  HugePage* page;  // null: none
+  uint32_t used;
+};
+
+// page_lock is held. After a round without a candidate, ticks come for other reasons alone, until the heap
+// grows.
+void begin_round() {
+  if (!found) set_relaxed(collapse_pending, false);
+  found = false;
+  next_region = regions;
+  next_number = 0;
+}
+
+// Full, and not known to be a huge page. Marks it.
+Candidate find_candidate() {
   os::LockGuard guard(page_lock);
   for (unsigned looked = 0; looked < kLookAt; ++looked) {
-    if (next_region == nullptr) next_region = regions, next_number = 0;
-    if (next_region == nullptr) return nullptr;
+    if (next_region == nullptr) begin_round();
+    if (next_region == nullptr) break;
     HugePage* page = &next_region->page[next_number];
     if (++next_number >= next_region->huge_pages) next_region = next_region->next, next_number = 0;
-    const bool asked = page->backing == Backing::loose || page->backing == Backing::whole;
-    if (asked && page->is_full() && !page->busy && !page->collapsed) {
-      page->collapsed = true;
-      return page;
-    }
+    if (!is_candidate(page)) continue;
+    page->collapsed = found = true;
+    return {page, page->used};
+  }
+  return {nullptr, 0};
+}
+
+// Are three quarters of it in use: touched, in slots that are used?
+bool is_in_use(const Candidate& candidate) {
+  unsigned char page[kHugePageSize / kSmallPage];
+  const size_t pages = kHugePageSize / os::page_size();
+  if (!os::find_touched(candidate.page->start(), kHugePageSize, page)) return false;
+  size_t count = 0;
+  for (size_t i = 0; i < pages; ++i) {
+    count += page[i] & (candidate.used >> (i * kSlotsPerHugePage / pages)) & 1;
+  }
+  return count >= pages - pages / 4;
+}
+
+// One to be promoted now, or null; *more: others may be.
+HugePage* find_promotable(bool* more) {
+  for (unsigned tries = 0; tries < kTries; ++tries) {
+    const Candidate candidate = find_candidate();
+    *more = candidate.page != nullptr;
+    if (!*more || !is_auto() || is_in_use(candidate)) return candidate.page;
+    os::LockGuard guard(page_lock);
+    candidate.page->collapsed = false;
   }
   return nullptr;
 }
 
-// The bits of small pages' room that is full.
-uint32_t full_pages(Region* region) {
+// It is loose before the call that makes it huge: who purges a part of it meanwhile makes it small.
+void begin(HugePage* page) {
   os::LockGuard guard(page_lock);
-  uint32_t mask = 0;
-  for (unsigned i = 0; i < region->huge_pages; ++i) {
-    if (region->guarded && i + 1 == region->huge_pages) break;  // it can be no huge page
-    const HugePage& page = region->page[i];
-    if (page.backing == Backing::small && page.is_full() && !page.busy) mask |= 1u << i;
-  }
-  return mask;
+  if (page->backing != Backing::small) return;
+  set_backing(page, Backing::loose);
+  __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
 }
 
-// How many bytes it marked: some may have changed meanwhile.
-size_t mark_asked(Region* region, uint32_t mask) {
+void end(HugePage* page, bool done) {
   os::LockGuard guard(page_lock);
-  size_t marked = 0;
-  for (; mask != 0; mask &= mask - 1) {
-    HugePage* page = &region->page[__builtin_ctz(mask)];
-    if (page->backing != Backing::small || page->busy) continue;
-    set_backing(page, Backing::loose);
-    marked += kHugePageSize;
-  }
-  __atomic_fetch_add(&advised_bytes, marked, __ATOMIC_RELAXED);
-  return marked;
+  page->collapsed = done && page->backing != Backing::small;
+  if (!done) return make_small(page);
+  discount(page);
+  page->unread |= ~page->dirty;  // what was clean has memory now, and reads zero
+  page->dirty = ~uint32_t{0};
+  count(page);
+  refile(page);
+}
+
+int promote(HugePage* page) {
+  if (!is_auto()) return os::collapse(page->start(), kHugePageSize);
+  begin(page);
+  int error = os::advise_huge(page->start(), kHugePageSize, true);
+  if (error == 0) error = os::collapse(page->start(), kHugePageSize);
+  os::advise_huge(page->start(), kHugePageSize, false);
+  return error;
+}
+
+void note_refusal(uint64_t now, HugePage* page, const char* why) {
+  back_off.refused(now);
+  __atomic_store_n(&allowed, false, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&huge_refusals, 1, __ATOMIC_RELAXED);
+  os::Event().log("Collapse failed", page == nullptr ? nullptr : page->start(), kHugePageSize, 0, why);
+}
+
+// A step of its own, at first and after each refusal.
+void look_at_settings(uint64_t now) {
+  const char* why = nullptr;
+  if (!os::transparent_allowed(&why)) return note_refusal(now, nullptr, why);
+  __atomic_store_n(&allowed, true, __ATOMIC_RELAXED);
 }
 
 }  // namespace
 
 void collapse_one() {
-  if (relaxed(advised_bytes) == 0 || __atomic_load_n(&impossible, __ATOMIC_RELAXED)) return;
+  if (!os::kHasTransparent || !is_worth_it()) return;
   const uint64_t now = os::now_ms();
   if (now < __atomic_load_n(&due, __ATOMIC_RELAXED) || !back_off.may(now)) return;
-  HugePage* page = find_candidate();
-  if (page == nullptr) return __atomic_store_n(&due, now + kIdleMs, __ATOMIC_RELAXED);
+  if (!__atomic_load_n(&allowed, __ATOMIC_RELAXED)) return look_at_settings(now);
+  bool more = false;
+  HugePage* page = find_promotable(&more);
+  if (!more) __atomic_store_n(&due, now + kIdleMs, __ATOMIC_RELAXED);
+  if (page == nullptr) return;
   os::Event event;
   const uint64_t before = os::now_ns();
-  const int error = os::collapse(page->start(), kHugePageSize);
+  const int error = promote(page);
   const uint64_t took = os::now_ns() - before;
   __atomic_store_n(&due, now + took * kShare / 1000000, __ATOMIC_RELAXED);
-  if (error == 0) {
+  end(page, error == 0);
+  if (error != 0) return note_refusal(now, page, os::error_name(error));
+  if (took < kSlow) {
     back_off.served();
-    if (took >= kWorthLogging) event.log("Collapse", page->start(), kHugePageSize, 0);
-    return;
+  } else {
+    back_off.refused(now);
   }
-  back_off.refused(now);
-  __atomic_fetch_add(&huge_refusals, 1, __ATOMIC_RELAXED);
-  if (error == EINVAL || error == ENOSYS) __atomic_store_n(&impossible, true, __ATOMIC_RELAXED);
-  event.log("Collapse failed", page->start(), kHugePageSize, 0, os::error_name(error));
-  os::LockGuard guard(page_lock);
-  page->collapsed = false;
+  if (took >= kWorthLogging) event.log("Collapse", page->start(), kHugePageSize, 0);
 }
 
-void advise_full_pages() {
-  os::Event event;
-  size_t asked = 0;
-  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
-       region = region->next) {
-    uint32_t mask = full_pages(region);
-    while (mask != 0) {
-      const unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
-      const unsigned length = static_cast<unsigned>(__builtin_ctz(~(mask >> first)));
-      const uint32_t run = base::low_mask(length) << first;
-      mask &= ~run;
-      const size_t bytes = length * kHugePageSize;
-      if (!under_cap(bytes) || os::advise_huge(region->page[first].start(), bytes, true) != 0) continue;
-      asked += mark_asked(region, run);
-    }
-  }
-  if (asked != 0) event.log("Advise THP", nullptr, asked, 0, "full pages of a heap that became large");
+void expect_collapses() {
+  const bool wanted = is_auto() ? mapped_bytes >= kLargeHeap : relaxed(advised_bytes) != 0;
+  if (!os::kHasTransparent || !wanted) return;
+  found = true;
+  set_relaxed(collapse_pending, true);
+}
+
+void make_small(HugePage* page) {
+  if (page->backing != Backing::loose) return;
+  set_backing(page, Backing::small);
+  page->collapsed = false;
+  __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
 }
 
 }  // namespace hummock::pages

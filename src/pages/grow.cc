@@ -19,9 +19,9 @@ void add_region(const NewRegion& fresh, size_t size, Region* region) {
     HugePage* page = &region->page[i];
     page->region = region;
     page->number = static_cast<uint8_t>(i);
-    const bool last = fresh.guarded && i + 1 == region->huge_pages;
-    page->backing = last ? Backing::small : fresh.backing;
+    page->backing = fresh.backing;
     page->collapsed = present;
+    const bool last = fresh.guarded && i + 1 == region->huge_pages;
     const uint32_t guard = last ? uint32_t{1} << (kSlotsPerHugePage - 1) : 0;
     page->used = guard | (i == 0);  // the headers
     page->dirty = present || (i == 0 && page->backing != Backing::small) ? ~uint32_t{0} : page->used;
@@ -31,6 +31,7 @@ void add_region(const NewRegion& fresh, size_t size, Region* region) {
   }
   region->header(0)->remote = reinterpret_cast<uintptr_t>(region);
   join_run(region, 1, region->huge_pages * kSlotsPerHugePage - 1 - fresh.guarded);
+  expect_collapses();
   region->next = regions;
   __atomic_store_n(&regions, region, __ATOMIC_RELEASE);  // pairs with the acquire of visit_headers
 }
@@ -49,9 +50,9 @@ Region* take_record() {
 // A region that stands where its entry in the region map is free; base null: not to be had. Another thread's
 // region may take the entry of a place that was just found, and what was reserved ahead of need may stand
 // where one has been taken since; each try uses up one of those.
-NewRegion enter_new(size_t size, bool first) {
+NewRegion enter_new(size_t size) {
   for (unsigned tries = 0; tries < kMapEntries; ++tries) {
-    const NewRegion fresh = map_region(size, first);
+    const NewRegion fresh = map_region(size);
     if (fresh.base == nullptr) return fresh;
     const bool bare = fresh.backing == Backing::small && !os::commit(fresh.base, kSlotSize);
     if (!bare && enter_region(fresh.base)) return fresh;
@@ -68,9 +69,8 @@ bool add_space(unsigned slots) {
   const size_t need = wish < kRegionSize ? wish : kRegionSize;
   Region* region = take_record();
   if (region == nullptr) return false;
-  const bool first = __atomic_load_n(&regions, __ATOMIC_RELAXED) == nullptr;
   for (size_t size = kRegionSize; size >= need; size /= 2) {
-    const NewRegion fresh = enter_new(size, first);
+    const NewRegion fresh = enter_new(size);
     if (fresh.base == nullptr) continue;
     os::LockGuard guard(page_lock);
     add_region(fresh, size, region);

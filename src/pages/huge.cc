@@ -237,6 +237,12 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   return grown;
 }
 
+bool has_much_dirty() {
+  const size_t dirty = relaxed(dirty_slots) * kSlotSize;
+  const size_t used = relaxed(used_slots) * kSlotSize + relaxed(huge_bytes);
+  return dirty > (size_t{4} << 20) && dirty > used / 16;
+}
+
 void huge_totals(Totals* out) {
   os::LockGuard guard(mappings_lock);
   out->huge_blocks = total_blocks;

@@ -74,6 +74,7 @@ void give(HugePage* page, uint32_t mask, unsigned slots) {
 
 // Slots that have no memory.
 void give_clean(HugePage* page, uint32_t mask, unsigned) {
+  make_small(page);
   discount(page);
   page->used &= ~mask;
   page->dirty &= ~mask;

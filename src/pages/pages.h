@@ -41,13 +41,16 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size);
 // The block of a span, which is gone then, in a mapping of its own with room for more; null as above. Its
 // memory is moved, not copied, where the system can.
 SlabHeader* move_to_huge(SlabHeader* span, size_t size);
+// Does more free memory wait than max(4 MiB, a sixteenth of what is in use)?
+bool has_much_dirty();
 
 // ---- Giving memory back -------------------------------------------------------------------------
 
-// True when free memory waits to be given back: slow paths then call tick().
-extern uint32_t dirty_slots;  // atomic, relaxed; free slots with memory behind them, cached ones apart
-inline bool purge_pending() {
-  return relaxed(dirty_slots) != 0;
+// True when free memory waits to be given back, or huge pages to be made: slow paths then call tick().
+extern uint32_t dirty_slots;   // atomic, relaxed; free slots with memory behind them, cached ones apart
+extern bool collapse_pending;  // atomic, relaxed: a hint
+inline bool tick_pending() {
+  return relaxed(dirty_slots) != 0 || relaxed(collapse_pending);
 }
 // True when a tick left something that is due, so that the next is worth while at once.
 extern bool behind;  // atomic, relaxed
@@ -55,7 +58,7 @@ inline bool is_behind() {
   return relaxed(behind);
 }
 // Gives back what has been free for long enough, or is beyond the budget: some of it, with a few system
-// calls. Cheap when nothing is due. True when a while had passed since the last.
+// calls; see also collapse_one(). Cheap when nothing is due. True when a while had passed since the last.
 bool tick(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);
@@ -69,7 +72,14 @@ size_t purge_inside(const SlabHeader* header, uint16_t pages);
 bool split_huge_page(const SlabHeader* header);
 
 // Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
-size_t in_use_bytes();
+extern size_t used_slots;             // atomic, relaxed: written under the page heap's lock
+extern size_t huge_bytes;             // of mappings of their own; likewise
+extern size_t untouched_small_pages;  // atomic, relaxed; may be ahead of used_slots
+inline size_t in_use_bytes() {
+  const size_t spans = relaxed(used_slots) * kSlotSize;
+  const size_t untouched = relaxed(untouched_small_pages) * kSmallPage;
+  return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
+}
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
 // spans that were used before, are `hidden`: no purge finds them. Any thread.
 void note_untouched(ptrdiff_t pages, bool hidden);

@@ -104,11 +104,6 @@ struct Run {
   unsigned first, slots;  // 0 slots: none
 };
 
-// Does a huge page of which a part goes become small? That takes a system call more.
-bool needs_split(const HugePage* page) {
-  return page->backing == Backing::loose && page->used != 0;
-}
-
 // The first of the oldest, and what is behind it and free since `before`; page_lock is held, as for the next.
 Run oldest_run(unsigned most, uint64_t before) {
   const HugePage* page = purge_queue.front();
@@ -132,6 +127,7 @@ Run largest_run(unsigned most) {
 void hide(Region* region, unsigned slot, unsigned slots) {
   SlabHeader* run = run_of(region, slot);
   for_parts(region, slot, slots, [](HugePage* page, uint32_t mask, unsigned) {
+    make_small(page);
     discount(page);
     ++page->busy;
     page->used |= mask;
@@ -156,25 +152,17 @@ void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
   join_run(region, slot, slots);
 }
 
-// Gives them back. Called with page_lock held, which is dropped
-// meanwhile. Other slots of a huge page may become free then, and another thread purge those: so who splits
-// it says so before, and takes its bytes off. All its slots have memory, as somebody used it: no touch brings
-// more of it.
+// Gives them back. Called with page_lock held, which is dropped meanwhile. Other slots of a huge page may
+// become free then, and another thread purge those: so a loose one is small before.
 void purge_run(const Run& run, Slice* slice) {
   const auto [region, slot, slots] = run;
-  HugePage* page = &region->page[slot / kSlotsPerHugePage];
   char* start = region->base + slot * kSlotSize;
-  const bool split = needs_split(page);
-  if (split) set_backing(page, Backing::small);
   hide(region, slot, slots);
-  if (split) __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
   page_lock.unlock();
-  // With the advice still on it the kernel would make the huge page whole again.
-  if (split) os::advise_huge(page->start(), kHugePageSize, false);
   const bool gone = os::purge(start, slots * kSlotSize);
   page_lock.lock();
   unhide(region, slot, slots, gone);
-  slice->calls -= 1 + split;
+  --slice->calls;
   slice->refused = !gone;
   if (!gone) return;
   purged_slots += slots;
@@ -226,7 +214,6 @@ bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
     if (slice->calls == 0) return false;
     if (most < kSlotsPerCall) most = kSlotsPerCall;
     const Run run = due ? oldest_run(most, before) : largest_run(most);
-    if (slice->calls < 1u + needs_split(&run.region->page[run.first / kSlotsPerHugePage])) return false;
     if (!due) excess_purged += run.slots;
     purge_run(run, slice);
     if (slice->refused) break;
@@ -284,7 +271,8 @@ void note_clean(uint32_t slots) {
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);
   const auto& values = options::values;
-  if (values.dirty_max == 0 && values.decay_ms > 0 && dirty <= least_budget()) return false;  // most often
+  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0;
+  if (!fixed && (dirty <= kLeastBudget / kSlotSize || dirty <= least_budget())) return false;  // most often
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
 
@@ -308,7 +296,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
   Slice slice = {kCallsPerTick, 0, nullptr, false};
   const bool done = purge_some(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), &slice);
   set_relaxed(behind, !done);
-  if (options::values.huge_pages != options::HugePages::automatic) collapse_one();
+  if (slice.calls == kCallsPerTick) collapse_one();  // a call does the one or the other
 }
 
 }  // namespace
@@ -334,16 +322,9 @@ bool can_purge_inside(const SlabHeader* header) {
 bool split_huge_page(const SlabHeader* header) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
   HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
-  {
-    os::LockGuard guard(page_lock);
-    if (page.backing == Backing::small) return true;
-    if (page.backing != Backing::loose || page.busy != 0) return false;
-    page.collapsed = false;
-    set_backing(&page, Backing::small);
-    __atomic_fetch_sub(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
-  }
-  os::advise_huge(page.start(), kHugePageSize, false);
-  return true;
+  os::LockGuard guard(page_lock);
+  make_small(&page);
+  return page.backing == Backing::small;
 }
 
 size_t purge_inside(const SlabHeader* header, uint16_t pages) {

@@ -85,12 +85,10 @@ extern os::Lock<os::Rank::page_heap> page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;  // oldest first
 extern uint64_t tick_time;      // ms, of the last tick; atomic, relaxed: most frees read no clock
-extern size_t used_slots;
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
 extern size_t high_used;   // the most slots in use lately, huge blocks' too; see purge.cc
-extern size_t huge_bytes;  // of huge blocks; atomic, relaxed: written under the lock
 extern size_t kept_slots;  // free slots with memory behind them that are not purgeable
 
 // After every change of `used`, `dirty` or `backing`: into the purge queue, or out of it.
@@ -106,6 +104,9 @@ void count(const HugePage* page);
 
 // Sets the backing of a huge page that stands in its lists.
 void set_backing(HugePage* page, Backing backing);
+
+// Of a huge page that stands in its lists, if it is loose: before a part of its memory goes.
+void make_small(HugePage* page);
 
 bool dirty_over_budget();
 // So many slots were freed, and that is too much: about as many go, and half as many, as the budget is

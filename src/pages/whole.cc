@@ -22,29 +22,23 @@ void add_spans(Totals* sum) {
 
 }  // namespace
 
+size_t untouched_small_pages;
+
 namespace {
-// Small pages; atomic, relaxed: figures.
-size_t untouched;
-size_t hidden;  // of them
+size_t hidden;  // of them; atomic, relaxed: a figure
 
 constexpr size_t kMostHidden = 4 << 20;
 constexpr size_t kMostHiddenShare = 16;  // of what is in use
 }  // namespace
 
 void note_untouched(ptrdiff_t pages, bool hides) {
-  __atomic_fetch_add(&untouched, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+  __atomic_fetch_add(&untouched_small_pages, static_cast<size_t>(pages), __ATOMIC_RELAXED);
   if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
 }
 
 bool may_hide() {
   const size_t bytes = relaxed(hidden) * kSmallPage;
   return bytes < kMostHidden || bytes < in_use_bytes() / kMostHiddenShare;
-}
-
-size_t in_use_bytes() {
-  const size_t spans = relaxed(used_slots) * kSlotSize;
-  const size_t untouched_bytes = relaxed(untouched) * kSmallPage;  // may be ahead of used_slots
-  return relaxed(huge_bytes) + (spans > untouched_bytes ? spans - untouched_bytes : 0);
 }
 
 // One lock after the other: a figure may be a little older than the next.

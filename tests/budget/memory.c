@@ -246,6 +246,35 @@ static void start(void) {
   say("virtual", field("/proc/self/status", "VmSize:"));
 }
 
+/* Buffers grow by realloc in turn, in steps of up to so many bytes, all of them live. Resident by live at the
+ * worst moment, once there is enough for the ratio to mean something. */
+static void turns(size_t step) {
+  enum { kBuffers = 600, kLong = 1000000 };
+  static char* buffer[kBuffers];
+  static size_t length[kBuffers];
+  const size_t before = resident();
+  size_t live = 0, at = 0;
+  double worst = 0;
+  for (int growing = kBuffers; growing != 0;) {
+    growing = 0;
+    for (int i = 0; i < kBuffers; ++i) {
+      if (length[i] >= kLong) continue;
+      const size_t more = 1 + draw(step);
+      buffer[i] = realloc(buffer[i], length[i] + more);
+      if (buffer[i] == NULL) abort();
+      memset(buffer[i] + length[i], 1, more);
+      length[i] += more;
+      live += more;
+      ++growing;
+      if (live < 128 * kMiB || i % 100 != 0) continue;
+      const double ratio = (double)(resident() - before) / (double)live;
+      if (ratio > worst) worst = ratio, at = live;
+    }
+  }
+  say("percent", (size_t)(worst * 100));
+  say("live", at);
+}
+
 static void* mixed_thread(void* argument) {
   char* blocks[200] = {NULL};
   uint64_t seed = (uint64_t)(size_t)argument * 977 + 5;
@@ -285,6 +314,8 @@ int main(int argc, char** argv) {
     shrink(number);
   else if (strcmp(mode, "go") == 0)
     come_and_go(argc > 2 ? argv[2] : "");
+  else if (strcmp(mode, "turns") == 0)
+    turns(number);
   else if (strcmp(mode, "sparse") == 0)
     sparse();
   else if (strcmp(mode, "parked") == 0)

@@ -81,6 +81,14 @@ class Gates:
         print(f"  full {figures.get('full', 0) / MIB:.0f} MiB, live {figures.get('live', 0) / MIB:.1f} MiB")
         self.hold("300 MB of which one block of 64 lives, after a trim: left", figures.get("left"), 50 * MIB)
 
+    def turns(self):
+        for step in (2000, 20000, 100000):
+            figures = self.run("turns", step)
+            self.hold(
+                f"600 buffers grow in turn by up to {step} bytes: resident of live, at worst",
+                figures.get("percent"), 125, "%", 1,
+            )
+
     def parked(self):
         for stays, name in ((15, "the last 1/16 stays"), (0, "the first 1/16 stays")):
             for size, sizes in ((100, "100 bytes"), (500, "500 bytes"), (0, "all sizes")):
@@ -152,7 +160,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "sparse", "parked", "threads", "producer", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "threads", "producer", "start", "limits", "valgrind"]
 
 
 def main():

@@ -1,13 +1,16 @@
 // A program with a heap, that says on which pages it stands. Run with the library preloaded.
 //
-//   heap MIB [free|part|trim|fork]   small blocks; then frees all, frees three of four, frees and trims, or
-//                                    forks a child that writes everywhere
+//   heap MIB [stay|threads|free|part|trim|fork]
+//                                    small blocks; then works for three seconds, starts 300 threads that have
+//                                    little, frees all, frees three of four, frees and trims, or forks a
+//                                    child that writes everywhere
 //   disable COMMAND...               PR_SET_THP_DISABLE, then the command
 //   random MIB [small|huge]          nanoseconds (of CPU time, the best of 24 rounds) of a random read of its
 //                                    small blocks; or of as many in one mapping of such pages, without any
 //                                    malloc
 #include <dlfcn.h>
 #include <hummock/hummock.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,10 +100,45 @@ static void idle(void) {
   }
 }
 
+// Blocks of sizes without a cache of their own come and go while the heap stays.
+static void work(void) {
+  enum { kMost = 40 };
+  char* some[kMost];
+  for (int i = 0; i < 300; ++i) {
+    for (int k = 0; k < kMost; ++k) some[k] = malloc(70000 + (size_t)k * 5000);
+    for (int k = 0; k < kMost; ++k) free(some[k]);
+    usleep(10000);
+  }
+}
+
+enum { kThreads = 300 };
+static int waiting;  // threads, atomic
+
+// Has a byte of one block of each size class, and waits for ever.
+static void* hold(void* unused) {
+  for (size_t size = 16; size <= 65536; size += size < 256 ? 16 : size / 8) *(volatile char*)malloc(size) = 1;
+  __atomic_fetch_add(&waiting, 1, __ATOMIC_RELEASE);
+  for (;;) pause();
+  return unused;
+}
+
+static void start_threads(void) {
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 65536);
+  pthread_t thread;
+  for (int i = 0; i < kThreads; ++i) {
+    if (pthread_create(&thread, &small, hold, NULL) != 0) exit(6);
+  }
+  while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) < kThreads) usleep(1000);
+}
+
 static int heap(size_t mib, const char* then) {
   fill(mib);
   print_mapping(blocks[count / 2]);
   print_process("full");
+  if (strcmp(then, "stay") == 0) work();
+  if (strcmp(then, "threads") == 0) start_threads();
   if (strcmp(then, "free") == 0) release(0), idle();
   if (strcmp(then, "part") == 0) release(4), idle();
   if (strcmp(then, "trim") == 0) {
@@ -215,6 +253,7 @@ int main(int argc, char** argv) {
     return heap(strtoul(argv[2], NULL, 10), argc > 3 ? argv[3] : "");
   if (argc >= 3 && strcmp(argv[1], "random") == 0)
     return random_reads(strtoul(argv[2], NULL, 10), argc > 3 ? argv[3] : "");
-  fprintf(stderr, "probe: heap MIB [free|part|trim|fork] | disable COMMAND | random MIB [small|huge]\n");
+  fprintf(stderr,
+          "probe: heap MIB [stay|threads|free|part|trim|fork] | disable COMMAND | random MIB [small|huge]\n");
   return 2;
 }

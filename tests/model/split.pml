@@ -10,9 +10,8 @@
 #define IN_USE 2
 byte slot[SLOTS] = IN_USE;
 bit away[SLOTS];  // looks used: somebody gives it back
-bit loose = 1;      // counts in advised, and goes back whole or is split
+bit loose = 1;      // counts in advised
 byte advised = 1;   // × 2 MiB
-byte splits;        // by the system
 byte busy;
 byte lock;
 byte done;
@@ -30,13 +29,12 @@ inline collect() {
   atomic {
     i = 0;
     mask = 0;
-    all = 1;
     do
     :: i == SLOTS -> break
     :: i < SLOTS ->
        if
        :: slot[i] == FREE && !away[i] -> mask = mask | (1 << i)
-       :: else -> all = 0
+       :: else
        fi;
        i++
     od;
@@ -74,7 +72,7 @@ inline mark(value) {
 
 proctype purger() {
   byte i, mask;
-  bit all, split;
+  bit split;
   byte turn;
   do
   :: turn == 2 -> break
@@ -86,7 +84,7 @@ proctype purger() {
      :: mask == 0 -> release()
      :: mask != 0 ->
         atomic {
-          split = loose && !all;
+          split = loose;
 #ifndef MUTANT_SHOWN
           mark(1);
 #endif
@@ -99,10 +97,6 @@ proctype purger() {
 #endif
         }
         release();
-        if
-        :: split -> splits++
-        :: else
-        fi;
         give_back();
         acquire();
         atomic {
@@ -143,23 +137,35 @@ proctype user() {
   atomic { done++ }
 }
 
-// advise_full_pages: a page that is full, and that nobody purges, counts again.
-proctype adviser() {
+// collapse_one: a page that is full, and that nobody purges, counts again. If the system refuses, no longer.
+proctype collapser() {
   byte i;
   acquire();
   atomic {
     if
-    :: !loose && busy == 0 && slot[0] == IN_USE && slot[1] == IN_USE -> loose = 1; advised++
+    :: !loose && busy == 0 && slot[0] == IN_USE && slot[1] == IN_USE -> loose = 1; advised++; i = 1
     :: else
     fi
   }
   release();
+  if
+  :: i == 1 ->
+     acquire();
+     atomic {
+       if
+       :: loose -> loose = 0; drop_advised()
+       :: true  // served, or small already
+       fi
+     }
+     release()
+  :: else
+  fi;
   atomic { done++ }
 }
 
 init {
   byte i;
-  atomic { run purger(); run purger(); run user(); run adviser() }
+  atomic { run purger(); run purger(); run user(); run collapser() }
   (done == 4);
   atomic {
     assert(advised == loose);

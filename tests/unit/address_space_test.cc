@@ -316,7 +316,6 @@ namespace {
 
 std::vector<hummock::SlabHeader*> spans;  // of one slot each, all in one huge page
 bool meanwhile;                           // the second purge is still to come
-constexpr int kSmallAdvice = 15;
 
 void give_eight() {
   for (int i = 0; i < 8; ++i) {
@@ -326,7 +325,7 @@ void give_eight() {
 }
 
 int advise_and_more(void* address, size_t size, int advice) {
-  if (advice == kSmallAdvice && meanwhile) {
+  if (advice == MADV_DONTNEED && meanwhile) {
     meanwhile = false;
     std::thread([] {
       give_eight();

@@ -110,7 +110,7 @@ struct With {
 };
 
 NewRegion map_one(size_t size = hummock::kRegionSize) {
-  const NewRegion fresh = map_region(size, false);
+  const NewRegion fresh = map_region(size);
   if (fresh.base != nullptr) real.unmap(fresh.base, size);
   return fresh;
 }
@@ -150,14 +150,11 @@ TEST_CASE("off asks for small pages") {
   CHECK(says.huge + says.set_aside == 0);
 }
 
-TEST_CASE("a small heap asks for nothing by default") {
+TEST_CASE("by default a region is of small pages") {
   With with("");
   CHECK(map_one().backing == Backing::small);
+  CHECK(says.small == 1);  // also where the system makes everything huge
   CHECK(says.huge + says.set_aside == 0);
-  const NewRegion first = map_region(hummock::kRegionSize, true);
-  CHECK(first.backing == Backing::small);
-  CHECK(says.small == 1);
-  real.unmap(first.base, hummock::kRegionSize);
 }
 
 TEST_CASE("pages set aside: never with MAP_NORESERVE, never under the lock, at a multiple of a region") {
@@ -228,7 +225,7 @@ TEST_CASE("required: nothing else will do") {
   With with("huge_pages:require");
   CHECK(map_one().backing == Backing::pinned);
   says.set_aside_error = ENOMEM;
-  CHECK(map_region(hummock::kRegionSize, false).base == nullptr);
+  CHECK(map_region(hummock::kRegionSize).base == nullptr);
   CHECK(says.huge == 0);
 }
 
@@ -285,9 +282,94 @@ TEST_CASE("a collapse that is refused is not tried again at once") {
   collapse_one();
   CHECK(says.collapses == 1);
   pass(1);
+  collapse_one();  // looks at the system's settings again
   collapse_one();
   CHECK(says.collapses == 2);
   for (void* block : blocks) hummock_free(block);
+}
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// A heap that is large enough for huge pages: so many bytes at the start of each block are touched.
+std::vector<char*> blocks_of_a_mib(size_t count, size_t touched) {
+  std::vector<char*> blocks;
+  for (size_t i = 0; i < count; ++i) {
+    blocks.push_back(static_cast<char*>(hummock_malloc(kMiB)));
+    for (size_t at = 0; at < touched; at += 4096) blocks.back()[at] = 1;
+  }
+  return blocks;
+}
+
+void tick_for(uint64_t ms) {
+  for (uint64_t i = 0; i < ms; ++i) {
+    collapse_one();
+    pass(1);
+  }
+}
+
+void release_all(const std::vector<char*>& blocks) {
+  for (char* block : blocks) hummock_free(block);
+  hummock_trim(0);
+}
+
+}  // namespace
+
+TEST_CASE("by default a large heap's huge pages are made of what is in use") {
+  if (!thp_possible()) return;
+  hummock_trim(0);
+  With with("");
+  const std::vector<char*> blocks = blocks_of_a_mib(300, kMiB);
+  CHECK(says.huge + says.collapses == 0);
+  CHECK(tick_pending());
+  says.collapse_ms = 1;
+  pass(60000);
+  tick_for(520);
+  CHECK(says.collapses >= 8);  // one in 50 ms
+  CHECK(says.collapses <= 12);
+  CHECK(says.huge == says.collapses);
+  CHECK(says.small >= says.collapses);  // nothing becomes huge by itself
+  CHECK(with.advised() == says.collapses * kHugePageSize);
+  says.collapse_ms = 0;
+  for (int i = 0; i < 400; ++i) collapse_one(), pass(100);
+  CHECK(says.collapses > 60);    // some blocks stand where a case above had asked for huge pages
+  CHECK(says.collapses <= 150);  // each once
+  release_all(blocks);
+  CHECK(with.advised() == 0);
+  CHECK(!says.locked);
+}
+
+TEST_CASE("by default what is not in use stays on small pages") {
+  if (!thp_possible()) return;
+  hummock_trim(0);
+  With with("");
+  std::vector<char*> blocks = blocks_of_a_mib(300, kMiB * 7 / 10);
+  pass(60000);
+  tick_for(2000);
+  CHECK(says.collapses == 0);
+  CHECK(with.advised() == 0);
+  // More is touched; and there is a heap that is full, but not large.
+  for (char* block : blocks) memset(block, 1, kMiB);
+  while (blocks.size() > 50) hummock_free(blocks.back()), blocks.pop_back();
+  hummock_trim(0);
+  tick_for(2000);
+  CHECK(says.collapses == 0);
+  release_all(blocks);
+}
+
+TEST_CASE("by default a refused collapse leaves small pages") {
+  if (!thp_possible()) return;
+  hummock_trim(0);
+  With with("");
+  const std::vector<char*> blocks = blocks_of_a_mib(300, kMiB);
+  says.collapse_error = EINVAL;
+  pass(60000);
+  tick_for(99);
+  CHECK(says.collapses == 1);
+  CHECK(with.refusals() == 1);
+  CHECK(with.advised() == 0);
+  release_all(blocks);
 }
 
 TEST_CASE("what a huge page gives back") {

@@ -93,19 +93,22 @@ std::vector<RegionLog> read_region_logs(std::istream& in) {
 }
 
 std::string verdict(const RegionLog& log) {
-  uint64_t large = 0, advised = 0, small = 0;
+  uint64_t large = 0, advised = 0, collapsed = 0, small = 0;
   const RegionEvent* failure = nullptr;
   for (const RegionEvent& event : log.events) {
     if (event.failed()) {
-      if (event.is("Alloc LP") || event.is("Advise") || event.is("Alloc THP")) failure = &event;
+      if (event.is("Alloc LP") || event.is("Alloc THP")) failure = &event;
     } else if (event.is("Alloc LP")) {
       large += event.kib;
-    } else if (event.is("Alloc THP") || event.is("Advise")) {
+    } else if (event.is("Alloc THP")) {
       advised += event.kib;
+    } else if (event.is("Collapse")) {
+      collapsed += event.kib;
     } else if (event.is("Alloc SP")) {
       small += event.kib;
     }
   }
+  if (advised == 0) advised = collapsed;  // else of the same memory
   const auto mib = [](uint64_t kib) { return std::to_string(kib >> 10) + " MiB"; };
   std::string text;
   if (large != 0) {

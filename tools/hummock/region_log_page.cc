@@ -59,7 +59,7 @@ std::string number(double value, const char* format = "%.1f") {
 const char* class_of(const RegionEvent& event) {
   if (event.failed()) return "failed";
   if (event.is("Alloc LP")) return "lp";
-  if (event.is("Alloc THP") || event.is("Advise") || event.is("Collapse")) return "thp";
+  if (event.is("Alloc THP") || event.is("Collapse")) return "thp";
   if (event.is("Free")) return "free";
   return event.is("Purge") || event.is("Flush") ? "purge" : "sp";
 }
