@@ -198,9 +198,6 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
-  } else if (has_magazine(heap, bin)) {
-    if (tick_pending() && tick()) sweep(heap, kSweepOfTick);
-    if (heap->refills == 0) sweep(heap, 1);
   }
   if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
   return small_block(static_cast<unsigned>(bin - heap->bins));

@@ -67,8 +67,8 @@ void claimed_before(const char* call, const SlabHeader* header) {
 
 void release_far(SlabHeader* header, Kind kind) {
   kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  // What is over the budget went just now. The next malloc looks at the clock.
-  if (pages::is_behind()) tick();
+  // Of spans, what is over the budget went just now.
+  if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick();
 }
 
 void release_large(SlabHeader* header, Kind kind) {
