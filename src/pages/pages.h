@@ -83,8 +83,8 @@ inline size_t in_use_bytes() {
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
 // spans that were used before, are `hidden`: no purge finds them. Any thread.
 void note_untouched(ptrdiff_t pages, bool hidden);
-// May a slab hide as many? Else its span should be purged first.
-bool may_hide();
+// Are so many bytes hidden, and so large a part of what is in use?
+bool hides_more_than(size_t bytes, size_t part);
 
 // ---- Figures ------------------------------------------------------------------------------------
 

@@ -26,9 +26,6 @@ size_t untouched_small_pages;
 
 namespace {
 size_t hidden;  // of them; atomic, relaxed: a figure
-
-constexpr size_t kMostHidden = 4 << 20;
-constexpr size_t kMostHiddenShare = 16;  // of what is in use
 }  // namespace
 
 void note_untouched(ptrdiff_t pages, bool hides) {
@@ -36,9 +33,9 @@ void note_untouched(ptrdiff_t pages, bool hides) {
   if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
 }
 
-bool may_hide() {
-  const size_t bytes = relaxed(hidden) * kSmallPage;
-  return bytes < kMostHidden || bytes < in_use_bytes() / kMostHiddenShare;
+bool hides_more_than(size_t bytes, size_t part) {
+  const size_t now = relaxed(hidden) * kSmallPage;
+  return now > bytes && now > in_use_bytes() / part;
 }
 
 // One lock after the other: a figure may be a little older than the next.

@@ -146,13 +146,15 @@ void open_frees(SlabHeader* slab) {
 
 namespace {
 
+constexpr size_t kMostHidden = 12 << 20;  // and a quarter of what is in use
+
 // What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
-  const bool hides = !zeroed && (pages::may_hide() || !pages::can_purge_inside(slab));
-  if (!zeroed && !hides) pages::purge_inside(slab, UINT16_MAX);
-  if (!hides) slab->gone.touched = 0;
-  slab->gone.hides = hides;
-  pages::note_untouched(kSlotSize / kSmallPage, hides);
+  const bool much = !zeroed && pages::hides_more_than(kMostHidden, 4) && pages::can_purge_inside(slab);
+  if (much) pages::purge_inside(slab, UINT16_MAX);
+  slab->gone.hides = !zeroed && !much;
+  if (!slab->gone.hides) slab->gone.touched = 0;
+  pages::note_untouched(kSlotSize / kSmallPage, slab->gone.hides);
 }
 
 }  // namespace
