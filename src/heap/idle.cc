@@ -12,9 +12,10 @@ Idle idle;
 
 namespace {
 
-constexpr uint64_t kStepMs = 10;
-constexpr unsigned kHeadersPerStep = 4 * kSlotsPerRegion;
-constexpr unsigned kSlabsPerStep = 128;
+constexpr uint64_t kStepMs = 1;
+constexpr unsigned kHeadersPerStep = kSlotsPerRegion / 2;
+constexpr unsigned kSlabsPerStep = 1;     // of which pages went
+constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
 
@@ -149,7 +150,7 @@ void walk_all() {
       continue;
     }
     os::LockGuard guard(idle_lock);
-    for (unsigned i = 0; i < kSlabsPerStep && slab != nullptr; ++i, slab = all.next()) look_at(slab, true);
+    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) look_at(slab, true);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "os/os.h"
@@ -158,4 +159,52 @@ TEST_CASE("thousands of regions, all with room for something: no search sees the
       for (void* each : some) give(each);
     }
   });
+}
+
+TEST_CASE("another thread freed all blocks of a size: no malloc takes them all, and they are taken") {
+  support::HangGuard guard(1200);
+  for (const size_t size : {16, 100, 1000, 20000}) {
+    CAPTURE(size);
+    hold([size] {
+      std::vector<void*> blocks(size < 20000 ? 1'000'000 : 50'000);
+      for (void*& block : blocks) block = get(size);
+      const size_t live = support::figures().live;
+      std::thread([&] {
+        for (void* block : blocks) hummock_free(block);
+      }).join();
+      for (int i = 0; i < 600; ++i) take(size);
+      for (int i = 0; i < 100'000; ++i) get(size % 1000 + 16);  // not counted
+      if (support::figures().live > live / 2 + 16 * kMiB + 100'000 * (size % 1000 + 16)) _exit(5);
+    });
+  }
+}
+
+TEST_CASE("a thread takes over the slabs of one that ended: no malloc looks at all their blocks") {
+  support::HangGuard guard(1200);
+  for (const size_t size : {16, 100, 1000}) {
+    CAPTURE(size);
+    hold([size] {
+      std::thread([size] {
+        std::vector<void*> blocks(500'000);
+        for (void*& block : blocks) block = get(size);
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          if (i % 8 != 0) hummock_free(blocks[i]);
+        }
+      }).join();
+      for (int i = 0; i < 1000; ++i) take(size);
+    });
+  }
+}
+
+TEST_CASE("a thread's own frees, a million in turn and in any order, and mallocs after") {
+  support::HangGuard guard(1200);
+  for (const bool shuffled : {false, true}) {
+    hold([shuffled] {
+      std::vector<void*> blocks(300'000);
+      for (void*& block : blocks) block = get(16 + reinterpret_cast<uintptr_t>(&block) / 8 % 50 * 20);
+      if (shuffled) std::shuffle(blocks.begin(), blocks.end(), std::minstd_rand(1));
+      for (size_t i = 0; i < blocks.size(); ++i) i % 256 == 0 ? give(blocks[i]) : hummock_free(blocks[i]);
+      for (int i = 0; i < 500; ++i) give(take(16 + static_cast<size_t>(i) % 1000));
+    });
+  }
 }
