@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = kSlotsPerRegion / 2;
-constexpr unsigned kSlabsPerStep = 1;     // of which pages went
+constexpr unsigned kSlabsPerStep = 12;    // of which pages went
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
@@ -75,7 +75,6 @@ size_t step(uint64_t now, uint64_t pause) {
     again = false;
     set_relaxed(idle, Idle::looking);
   }
-  __atomic_store_n(&next_step, now + kStepMs, __ATOMIC_RELAXED);
   size_t bytes = 0;
   unsigned slabs = 0;
   for (unsigned left = kHeadersPerStep; left != 0 && slabs < kSlabsPerStep; --left) {
@@ -88,6 +87,8 @@ size_t step(uint64_t now, uint64_t pause) {
     slabs += gone != 0;
     bytes += gone;
   }
+  // Where something was found, the next call goes on.
+  if (in_round) __atomic_store_n(&next_step, bytes != 0 ? now : now + kStepMs, __ATOMIC_RELAXED);
   return bytes;
 }
 

@@ -174,7 +174,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
 
 namespace {
 
-constexpr unsigned kSlabsPerRead = 16;
+constexpr unsigned kSlabsPerRead = 12;
 
 // Others tell of it: it goes back when all of its blocks have come back, else it has some to hand out.
 void look_at_posted(Heap* heap, SlabHeader* slab) {
