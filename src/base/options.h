@@ -44,7 +44,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(int64_t, decay_ms, duration, 1000, -1, 86400000, "never=-1", any_time, wish,                             \
     "milliseconds until free memory goes back to the system; 0 at once")                                     \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
-    "most free memory kept until it decays; auto is max(8M, an eighth of what is in use)")                        \
+    "most free memory kept until it decays; auto is max(8M, an eighth of what is in use)")                   \
   X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
     "a thread gives memory back while the program idles")                                                    \
   X(bool, fork, boolean, 1, 0, 1, "", start, wish, "keep the heap usable in the child of a fork")            \

@@ -1,6 +1,7 @@
 // How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
 // budget for all threads. Threads have equal shares of that; who has more gives it back when it comes by.
-// Invariant: the sum of `earned` of all heaps is `earned_bytes`, at most the budget when some was earned last.
+// Invariant: the sum of `earned` of all heaps is `earned_bytes`, at most the budget when some was earned
+// last.
 #ifndef HUMMOCK_HEAP_ALLOWANCE_H
 #define HUMMOCK_HEAP_ALLOWANCE_H
 

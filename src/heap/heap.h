@@ -30,8 +30,8 @@ inline constexpr unsigned kRemoteEntries = 16;
 // the word before it is.
 struct Bin {
   void* blocks = this;
-  int32_t room = 0;  // frees left before the magazine is full; below 0: it is
-  int16_t limit = 0;  // as many blocks may rest in the magazine
+  int32_t room = 0;           // frees left before the magazine is full; below 0: it is
+  int16_t limit = 0;          // as many blocks may rest in the magazine
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   void* magazine = this;
   uint64_t multiplier = 0;  // of the class: see slab/size_class.h

@@ -1,5 +1,5 @@
 // Giving free memory back: what has been free for half the decay time or longer goes on a tick, so that
-// all is gone after the decay time; what exceeds the budget goes with the calls that free, oldest first.
+// all is gone after the decay time; what exceeds the budget goes with the calls that free, longest run first.
 //
 // No call does much of it: a tick makes at most kCallsPerTick system calls. If anything is left, the next
 // slow path goes on.

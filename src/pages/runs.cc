@@ -65,7 +65,8 @@ unsigned place_in(SlabHeader* run, unsigned slots) {
   if (run->slots == slots) return first;
   const Region* region = region_of(run);
   const unsigned end = first + run->slots, last = end - slots;
-  const bool warm = run->listed, low = warm && is_warm(region, first), high = warm && is_warm(region, end - 1);
+  const bool warm = run->listed, low = warm && is_warm(region, first),
+             high = warm && is_warm(region, end - 1);
   if (low != high) return low ? first : last;
   if (warm && !low) {
     const unsigned inside = first_warm(region, first, end);

@@ -83,7 +83,9 @@ constexpr ClassTable make_table() {
     table.row[c] = {static_cast<uint32_t>(block),
                     static_cast<uint16_t>(slots),
                     static_cast<uint16_t>(slots * kSlotSize / block),
-                    static_cast<uint8_t>(block < 64 ? 1 : block / 64 > 255 ? 255 : block / 64),
+                    static_cast<uint8_t>(block < 64         ? 1
+                                         : block / 64 > 255 ? 255
+                                                            : block / 64),
                     ((uint64_t{1} << 40) + block - 1) / block,
                     multiplier_of(block),
                     multiplier_of(block) * block};

@@ -27,7 +27,8 @@ void* take_gone(SlabHeader* slab) {
   return link_up(slab, range);
 }
 
-constexpr size_t kMostCarved = 16;  // blocks, in one call, unless a page has more: their first lines stay in the cache
+constexpr size_t kMostCarved =
+    16;  // blocks, in one call, unless a page has more: their first lines stay in the cache
 
 // Where to stop, in bytes from the slot's start: after a page of memory never used, as nothing is touched
 // before it is needed; later, where an earlier slab of the slot touched it.

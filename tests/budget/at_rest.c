@@ -1,5 +1,5 @@
-/* What threads hold that do nothing any more; `at_rest MODE THREADS` prints "key=value" lines, sizes in bytes.
- * What is asserted of them stands in at_rest.py.
+/* What threads hold that do nothing any more; `at_rest MODE THREADS` prints "key=value" lines, sizes in
+ * bytes. What is asserted of them stands in at_rest.py.
  *
  *   burst   each allocated and freed 60 KiB in blocks of each size, and sleeps
  *   turns   each freed one block of each size, and sleeps

@@ -14,8 +14,6 @@
 #include "draw.h"
 #include "figures.h"
 
-
-
 static const size_t kIdleRest = (size_t)16 << 20; /* the ceiling in memory.py */
 /* What a program that "goes on a little" does: a hundred small blocks each 10 ms, freed the next time. As
  * many as in a second; on a busy machine that takes longer. */
