@@ -1,9 +1,10 @@
 // Magazines: blocks that a thread freed lately, by class, and hands out again, the last freed first.
 //
-// free adds to the bin's magazine. It begins with no room, and grows by doubling while blocks of the class are
-// asked for and the thread may hold more (heap/allowance.h). One that is full at full length is put aside, for
-// a new one; malloc takes back the newest when the bin has run out. Where there is no room for more, the class
-// is closed: what it holds goes back to the slabs, a magazine at a time, until malloc asks for such blocks.
+// free adds to the bin's magazine. It begins with no room, and grows by doubling while blocks of the class
+// are asked for and the thread may hold more (heap/allowance.h). One that is full at full length is put
+// aside, for a new one; malloc takes back the newest when the bin has run out. Where there is no room for
+// more, the class is closed: what it holds goes back to the slabs, a magazine at a time, until malloc asks
+// for such blocks.
 //
 // So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
 // whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks
@@ -29,7 +30,8 @@ constexpr size_t kClassBytes = 128 << 10;
 constexpr size_t kFirstBytes = 2 << 10;  // a magazine's first room
 constexpr unsigned kFirstBlocks = 8;
 constexpr unsigned kMostFlushed = 256;  // blocks, in one call
-// Bytes freed straight to slabs until a class that is not asked for is flushed: so many for each that it holds.
+// Bytes freed straight to slabs until a class that is not asked for is flushed: so many for each that it
+// holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;
 
@@ -216,8 +218,8 @@ bool make_room(Heap* heap, unsigned size_class) {
   const int limit = bin.limit;
   const int most = static_cast<int>(capacity_of(size_class)) - 1;
   if (limit == most) {
-    const bool may = magazines.count != most_full(size_class) &&
-                     hold_or_take(heap, full_bytes(size_class), size_class);
+    const bool may =
+        magazines.count != most_full(size_class) && hold_or_take(heap, full_bytes(size_class), size_class);
     if (may) put_aside(heap, size_class);
     return may;
   }
@@ -316,10 +318,10 @@ void after_direct_frees(Heap* heap, unsigned size_class) {
   magazines.direct = static_cast<uint16_t>(pause / 64);
 }
 
-void sweep(Heap* heap, unsigned classes) {
+void sweep(Heap* heap, unsigned classes, unsigned except) {
   const bool hurry = has_too_much(heap);
   for (; classes != 0; --classes) {
-    if (sweep_next(heap, 0, hurry)) break;
+    if (sweep_next(heap, except, hurry)) break;
   }
   if (heap->remote_used) flush_remote(heap);
   settle(heap);
