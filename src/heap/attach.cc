@@ -171,6 +171,7 @@ bool read_is_served() {
 Heap* attach() {
   Heap* heap = thread_heap;
   if (heap != &empty_heap && heap != &ended_heap) return heap;
+  initialise();  // which another thread may be about to end: what it wrote is seen from here
   if (is_checked() || is_served()) return nullptr;
   // Nobody will tell of the thread's end again: the caller gives the heap up.
   const bool briefly = heap == &ended_heap && !os::exit_repeats();

@@ -318,10 +318,10 @@ void after_direct_frees(Heap* heap, unsigned size_class) {
   magazines.direct = static_cast<uint16_t>(pause / 64);
 }
 
-void sweep(Heap* heap, unsigned classes) {
+void sweep(Heap* heap, unsigned classes, unsigned except) {
   const bool hurry = has_too_much(heap);
   for (; classes != 0; --classes) {
-    if (sweep_next(heap, 0, hurry)) break;
+    if (sweep_next(heap, except, hurry)) break;
   }
   if (heap->remote_used) flush_remote(heap);
   settle(heap);

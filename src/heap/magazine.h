@@ -33,7 +33,8 @@ __attribute__((always_inline)) inline bool add_direct(Heap* heap, unsigned size_
 // Then: what the class still holds goes back, too, a step at a time, unless malloc asked for such blocks.
 void after_direct_frees(Heap* heap, unsigned size_class);
 // Looks at the next classes, but for one flush at most: what nobody asked for since the last look goes back.
-void sweep(Heap* heap, unsigned classes);
+// Not of the class whose bin is about to be filled: a step may end with blocks in the bin.
+void sweep(Heap* heap, unsigned classes, unsigned except);
 inline constexpr unsigned kSweepOfTick = 4;
 
 // What magazines hold goes back to the slabs: of all classes; of one, and the bin's blocks too.

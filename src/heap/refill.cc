@@ -97,11 +97,11 @@ void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
-  if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick);
+  if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick, size_class);
   Bin* bin = &heap->bins[size_class];
   if (has_magazine(heap, bin)) return take_magazine(heap, bin);
   check_bin(heap, size_class);
-  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1);
+  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1, size_class);
   heap->magazines[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.
@@ -179,7 +179,8 @@ constexpr unsigned kSlabsPerRead = 12;
 // Others tell of it: it goes back when all of its blocks have come back, else it has some to hand out.
 void look_at_posted(Heap* heap, SlabHeader* slab) {
   const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
-  if (!mine) return unqueue(slab);
+  // The flag may have outlived a slab, and its slot be the inside of another one.
+  if (!mine || slab->kind == Kind::interior) return unqueue(slab);
   slab::set_notify(slab);  // first: from here others may queue it again
   // acq_rel: the next writer of inbox_next comes after our read.
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);

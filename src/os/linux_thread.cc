@@ -68,6 +68,7 @@ bool exit_repeats() {
 
 namespace {
 
+// Atomic, relaxed: what registers them orders them before the first call.
 void (*before_fork)();
 void (*after_fork_in_parent)();
 void (*after_fork_in_child)();
@@ -75,16 +76,16 @@ unsigned streams_taken;  // how often the thread that forks has the list of stre
 
 void prepare() {
   take_streams();
-  before_fork();
+  __atomic_load_n(&before_fork, __ATOMIC_RELAXED)();
 }
 
 void parent() {
-  after_fork_in_parent();
+  __atomic_load_n(&after_fork_in_parent, __ATOMIC_RELAXED)();
   release_streams();
 }
 
 void child() {
-  after_fork_in_child();
+  __atomic_load_n(&after_fork_in_child, __ATOMIC_RELAXED)();
   reset_streams();
 }
 
@@ -113,9 +114,9 @@ void reset_streams() {
 }
 
 void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  before_fork = before;
-  after_fork_in_parent = in_parent;
-  after_fork_in_child = in_child;
+  __atomic_store_n(&before_fork, before, __ATOMIC_RELAXED);
+  __atomic_store_n(&after_fork_in_parent, in_parent, __ATOMIC_RELAXED);
+  __atomic_store_n(&after_fork_in_child, in_child, __ATOMIC_RELAXED);
   pthread_atfork(prepare, parent, child);
 }
 

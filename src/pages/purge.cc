@@ -343,11 +343,12 @@ bool purge_all(size_t keep) {
   for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
   // What others free from now on is none of this call's.
   const uint64_t before = keep == 0 ? os::now_ms() : 0;
+  const size_t most = keep == 0 ? SIZE_MAX : keep / kSlotSize;
   bool any = false, done = false;
   while (!done) {
     set_relaxed(tick_time, os::now_ms());
     Slice slice = {kCallsPerTick, 0, nullptr, false};
-    done = purge_some(before, keep / kSlotSize, &slice);
+    done = purge_some(before, most, &slice);
     any = any || !done || slice.slots != 0;
   }
   return (keep == 0 && give_all_pinned()) || any;

@@ -1,0 +1,118 @@
+// What a heap does with its slabs, where the order of things is rare: set up by hand.
+#include "heap/refill.h"
+
+#include <doctest/doctest.h>
+#include <hummock/hummock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "heap/idle.h"
+#include "heap/magazine.h"
+
+namespace {
+
+using namespace hummock;
+
+std::vector<void*> take(size_t count, size_t size) {
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) block = hummock_malloc(size);
+  return blocks;
+}
+
+void give(const std::vector<void*>& blocks) {
+  for (void* block : blocks) hummock_free(block);
+}
+
+void give_elsewhere(const std::vector<void*>& blocks) {
+  std::thread([&] { give(blocks); }).join();
+}
+
+SlabHeader* slab_of(const void* block) {
+  SlabHeader* slot = pages::header_of(block);
+  return slot - slot->back;
+}
+
+// Those of the blocks that stand in the slab leave them.
+std::vector<void*> take_out(std::vector<void*>* blocks, const SlabHeader* slab) {
+  const auto others = std::partition(blocks->begin(), blocks->end(),
+                                     [=](const void* block) { return slab_of(block) != slab; });
+  std::vector<void*> inside(others, blocks->end());
+  blocks->erase(others, blocks->end());
+  return inside;
+}
+
+}  // namespace
+
+TEST_CASE("a class that is swept while it is filled has lost no block") {
+  constexpr size_t kSize = 64;
+  const unsigned size_class = slab::class_of(kSize);
+  std::vector<void*> blocks = take(300, kSize);
+  give_elsewhere(take(6000, kSize));
+  // What others freed rests; the magazine is more than half full; the bin is empty.
+  heap::Heap* heap = heap::thread_heap;
+  while (heap->rest[size_class].count < 300) blocks.insert(blocks.begin(), hummock_malloc(kSize));
+  heap::Bin& bin = heap->bins[size_class];
+  while (bin.blocks != &bin) blocks.insert(blocks.begin(), hummock_malloc(kSize));
+  for (int i = 0; i < 250; ++i) hummock_free(blocks.back()), blocks.pop_back();
+  REQUIRE(heap::count_magazines(heap, size_class) > 130);
+  // The next time that the bin is filled it is this class's turn to be swept.
+  heap->magazines[size_class].asked = false;
+  heap->hand = static_cast<uint8_t>(size_class - 1);
+  heap->remote_used = true;
+  heap::note_freed();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  blocks.push_back(hummock_malloc(kSize));
+  give(blocks);
+}
+
+TEST_CASE("a slab that others told of, and whose slot is the inside of another slab since") {
+  constexpr size_t kSize = 1024, kLong = 11 << 10;
+  const unsigned size_class = slab::class_of(kSize);
+  REQUIRE(slab::kTable.row[slab::class_of(kLong)].slots == 2);
+  std::vector<void*> blocks = take(40000, kSize);
+  heap::Heap* heap = heap::thread_heap;
+  SlabHeader* told = heap->current[size_class];  // that blocks come from; slabs go down from there
+  REQUIRE(told != nullptr);
+  std::vector<void*> inside = take_out(&blocks, told);
+  // All that it has, so that what others free there comes next.
+  while (told->live != told->capacity || heap->bins[size_class].blocks != &heap->bins[size_class])
+    inside.push_back(hummock_malloc(kSize));
+  std::vector<void*> some(inside.end() - 20, inside.end());
+  inside.resize(inside.size() - 20);
+  give_elsewhere(some);
+  // Others tell of many slabs more, which are looked at before.
+  std::vector<void*> other = take_out(&blocks, slab_of(blocks.front()));
+  std::vector<void*> many, kept;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (i % 64 == 1) {
+      hummock_free(blocks[i]);  // it is this thread's again
+    } else {
+      (i % 2 == 0 ? many : kept).push_back(blocks[i]);
+    }
+  }
+  give_elsewhere(many);
+  // What came back is taken, and freed, here.
+  void* block;
+  while (slab_of(block = hummock_malloc(kSize)) != told) kept.push_back(block);
+  inside.push_back(block);
+  give(inside);
+  heap::empty_bin(heap, size_class);
+  REQUIRE(told->kind == Kind::free);
+  CHECK((told->remote & slab::kQueued) != 0);
+  give(other);  // takes its place in the cache of spans
+  heap::empty_bin(heap, size_class);
+  std::vector<void*> longer;
+  while (told->kind != Kind::interior) {
+    longer.push_back(hummock_malloc(kLong));
+    REQUIRE(longer.size() < 100);
+  }
+  CHECK((told->remote & slab::kQueued) != 0);
+  while (heap::read_inbox(heap)) {
+  }
+  give(longer);
+  give(kept);
+  heap::empty_bin(heap, size_class);
+}
