@@ -67,15 +67,20 @@ void keep_record(Heap* heap) {
   pool = heap;
 }
 
+void unqueue_all(SlabHeader* slab) {
+  while (slab != nullptr && slab != kSealed) {
+    SlabHeader* next = slab->inbox_next;
+    unqueue(slab);
+    slab = next;
+  }
+}
+
 // Nobody will read it. A freer who comes late finds nobody, and looks at the slab itself: by then it is
 // shared, or will be by us, or it is somebody else's.
 void seal_inbox(Heap* heap) {
-  SlabHeader* late = __atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL);
-  while (late != nullptr && late != kSealed) {
-    SlabHeader* next = late->inbox_next;
-    unqueue(late);
-    late = next;
-  }
+  unqueue_all(heap->posted);
+  heap->posted = nullptr;
+  unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
 }
 
 // The thread ends: nothing of it may be stranded.

@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kLeastSlots = 64;  // 4 MiB
 constexpr size_t kShare = 32;
 
-constexpr unsigned kLooks = 64;
-
 uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
 unsigned next_excess;  // atomic, relaxed: entries are closed in turn
 
@@ -44,7 +42,7 @@ SlabHeader* close_entry(unsigned number) {
 }
 
 SlabHeader* take_excess() {
-  for (unsigned looks = 0; looks < kLooks && !may_be_open(relaxed(open_slots)); ++looks) {
+  for (unsigned looks = 0; looks < kEntries && !may_be_open(relaxed(open_slots)); ++looks) {
     const unsigned number = __atomic_fetch_add(&next_excess, 1, __ATOMIC_RELAXED) % kEntries;
     if (SlabHeader* span = close_entry(number)) return span;
   }
