@@ -66,8 +66,9 @@ void leave_thread(Heap* heap) {
   give_back(heap, heap->earned);
 }
 
-size_t earned_bytes() {
-  return relaxed(earned);
+void forget_others(const Heap* heap) {
+  set_relaxed(threads, size_t{heap != nullptr});
+  set_relaxed(earned, heap != nullptr ? size_t{heap->earned} : size_t{0});
 }
 
 }  // namespace hummock::heap

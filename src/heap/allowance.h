@@ -1,6 +1,6 @@
 // How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
 // budget for all threads. Threads have equal shares of that; who has more gives it back when it comes by.
-// Invariant: the sum of `earned` of all heaps is `earned_bytes`, at most the budget when some was earned
+// Invariant: the sum of `earned` of all heaps is at most the budget when some was earned
 // last.
 #ifndef HUMMOCK_HEAP_ALLOWANCE_H
 #define HUMMOCK_HEAP_ALLOWANCE_H
@@ -30,8 +30,8 @@ bool has_too_much(const Heap* heap);
 void enter_thread();
 void leave_thread(Heap* heap);
 
-// Bytes that threads have earned.
-size_t earned_bytes();
+// In the child of a fork: the only thread there has this heap, or none (null).
+void forget_others(const Heap* heap);
 
 }  // namespace hummock::heap
 

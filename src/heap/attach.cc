@@ -136,6 +136,7 @@ void after_fork_in_child() {
     heap->lock.unlock_in_child();
     heap->leaving = 0;  // who took them out is not here
   }
+  forget_others(thread_heap->attached ? thread_heap : nullptr);
   pool_lock.unlock_in_child();
   checked::unlock_in_child();
   start_background();

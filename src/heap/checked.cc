@@ -155,10 +155,18 @@ void claim(const char* call, Record* record) {
   // acquire: pairs with the release of a realloc that gave the block back.
   if (!__atomic_compare_exchange(&record->state, &state, &freeing, false, __ATOMIC_ACQUIRE,
                                  __ATOMIC_RELAXED)) {
-    await_freed(record);
-    report(report_line() << call << "(" << static_cast<const void*>(record->user())
-                         << "): double free: the block of " << record->size << " bytes is free already",
-           record);
+    // A block that no quarantine holds may be unmapped any moment: what the report needs is read now.
+    Record seen = {};
+    seen.size = record->size;
+    seen.allocated_in = record->allocated_in;
+    seen.allocated_by = record->allocated_by;
+    seen.state = State::freeing;
+    const void* block = record->user();
+    const bool stays = seen.size <= options::values.quarantine;
+    if (stays) await_freed(record);
+    report(report_line() << call << "(" << block << "): double free: the block of " << seen.size
+                         << " bytes is free already",
+           stays ? record : &seen);
   }
   check_guards(call, record);
 }

@@ -67,7 +67,6 @@ struct Heap {
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   Magazines magazines[slab::kClasses];
   SlabList full;  // owned slabs without, all classes
-  RemoteEntry remote[kRemoteEntries];
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
   size_t large_bytes;
@@ -77,9 +76,11 @@ struct Heap {
   SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
-  // Each full magazine's first block. Last: of most classes never touched.
+  // From here on most heaps touch little.
+  alignas(64) RemoteEntry remote[kRemoteEntries];
+  // Each full magazine's first block.
   void* full_magazines[slab::kClasses][kMostFull];
-  slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs
+  slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);

@@ -13,7 +13,7 @@ Idle idle;
 namespace {
 
 constexpr uint64_t kStepMs = 1;
-constexpr unsigned kHeadersPerStep = kSlotsPerRegion / 2;
+constexpr unsigned kHeadersPerStep = kSlotsPerRegion / 4;
 constexpr unsigned kSlabsPerStep = 12;    // of which pages went
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;

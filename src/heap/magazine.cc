@@ -267,7 +267,6 @@ void open_bins(Heap* heap) {
     bin.multiplier = slab::kTable.row[c].multiplier;
     heap->current[c] = nullptr;
     heap->magazines[c] = Magazines();
-    if (heap->rest[c].count != 0) heap->rest[c] = slab::Rest();  // so that most of it stays untouched
   }
 }
 

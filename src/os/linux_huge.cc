@@ -60,8 +60,11 @@ int advise_huge(void* address, size_t size, bool wanted) {
 }
 
 bool transparent_allowed(const char** why) {
+  const int saved = errno;
+  const int disabled = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);  // emulators may not know it
+  errno = saved;
   // 1: off. 3: off but where advised (Linux 6.18).
-  if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
+  if (disabled == 1) {
     *why = "PR_SET_THP_DISABLE is set for the process";
     return false;
   }
