@@ -13,18 +13,13 @@ inline take_over() {
     home = me
   }
   set_notify();
-#ifndef MUTANT_OWNER_LATE
   owner = me;
-#endif
   atomic {
     assert(holder == SHARD && shard_lock == me && (remote & SHARED) != 0);
     remote = remote & ~SHARED;
     holder = me;
     unlock()
   }
-#ifdef MUTANT_OWNER_LATE
-  owner = me;
-#endif
 }
 
 inline finish() {

@@ -96,6 +96,6 @@ byte mallocs = MALLOCS;
 byte holder;    // who may touch the owner's line: a thread, SHARD (its lock's holder), NOBODY
 byte queuer;    // who has the queued flag: a thread, INBOX + heap, nobody
 byte heaps_done, done;
-bit spare;         // a heap that stays takes its next blocks from the slab: it is current, or has free ones
+bit spare;         // a heap that stays has the slab as its current one
 
 #define MAY_TOUCH (holder == me || (holder == SHARD && shard_lock == me))

@@ -68,7 +68,7 @@ life:
   :: else
   fi;
   if
-  :: stays -> spare = spare | current | (list == PARTIAL && live < BLOCKS)
+  :: stays -> spare = spare | current
   :: else ->
      seal();
      if
