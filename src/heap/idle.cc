@@ -13,8 +13,8 @@ Idle idle;
 namespace {
 
 constexpr uint64_t kStepMs = 1;
-constexpr unsigned kHeadersPerStep = kSlotsPerRegion / 4;
-constexpr unsigned kSlabsPerStep = 12;    // of which pages went
+constexpr unsigned kHeadersPerStep = 192;
+constexpr unsigned kSlabsPerStep = 16;    // of which pages went
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had

@@ -144,7 +144,7 @@ void file_slab(Heap* heap, SlabHeader* slab) {
 
 void keep_slab(Heap* heap, SlabHeader* slab) {
   own(heap, slab);
-  slab->full = slab::available(slab) == 0 && slab::returned_count(slab) == 0;
+  slab->full = slab::available(slab) == 0;
   if (slab->full) {
     heap->full.push_back(slab);
   } else {
@@ -174,25 +174,29 @@ void emptied(Heap* heap, SlabHeader* slab) {
 
 namespace {
 
+// Of one call: as many slabs, or blocks of them.
 constexpr unsigned kSlabsPerRead = 12;
+constexpr unsigned kBlocksPerRead = 256;
 
-// Others tell of it: it goes back when all of its blocks have come back, else it has some to hand out.
-void look_at_posted(Heap* heap, SlabHeader* slab) {
+// Others tell of it. How many blocks were looked at: none where all that was in use has come back.
+uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
   // The flag may have outlived a slab, and its slot be the inside of another one.
-  if (!mine || slab->kind == Kind::interior) return unqueue(slab);
-  slab::set_notify(slab);  // first: from here others may queue it again
-  // acq_rel: the next writer of inbox_next comes after our read.
+  if (!mine || slab->kind == Kind::interior) return unqueue(slab), 0;
+  // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-  if (slab == heap->current[slab->size_class]) return;
+  if (slab == heap->current[slab->size_class]) return 0;
   unlist(heap, slab);
   slab::Returned returned;
   if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
     slab::check_empty(slab, returned);
     slab::destroy(slab);
-  } else {
-    heap->partial[slab->size_class].push_front(slab);
+    return 0;
   }
+  // Drained, so that the thread's own free of the last block finds it empty.
+  const uint32_t count = slab::drain(slab);
+  file_slab(heap, slab);
+  return count;
 }
 
 }  // namespace
@@ -200,10 +204,12 @@ void look_at_posted(Heap* heap, SlabHeader* slab) {
 bool read_inbox(Heap* heap) {
   // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
   if (heap->posted == nullptr) heap->posted = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
-  for (unsigned left = kSlabsPerRead; left != 0 && heap->posted != nullptr; --left) {
+  uint32_t blocks = 0;
+  for (unsigned left = kSlabsPerRead; left != 0 && blocks < kBlocksPerRead; --left) {
     SlabHeader* slab = heap->posted;
+    if (slab == nullptr) break;
     heap->posted = slab->inbox_next;
-    look_at_posted(heap, slab);
+    blocks += look_at_posted(heap, slab);
   }
   return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
 }

@@ -25,6 +25,7 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
   if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
   if (!shard::reclaim(slab, heap)) return false;
   slab->home_frees = true;
+  slab::drain(slab);
   keep_slab(heap, slab);
   return true;
 }

@@ -52,7 +52,7 @@ void delist(Shard& shard, SlabHeader* slab) {
 void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
   set_relaxed(slab->home, heap);
-  slab::set_notify(slab);
+  set_relaxed(slab->notify, slab::worth_while(slab));
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
   // acquire: what earlier owners wrote.
   __atomic_fetch_and(&slab->remote, ~slab::kSharedBit, __ATOMIC_ACQ_REL);

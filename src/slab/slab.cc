@@ -229,28 +229,31 @@ Rest take_returned(SlabHeader* slab) {
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
   if (returned.count > slab->live) corrupted(slab, "a block was freed twice, by different threads");
   if (gone != 0) take_gone_pages(slab, returned.gone, gone);
-  set_notify(slab);
   return {returned.chain, returned.count - gone, kRemote};
 }
 
-}  // namespace
-
-void* take_some(SlabHeader* slab, Rest* rest) {
+// The next blocks of `rest`, `most` at most, as a list that goes on with `then`.
+void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
-  for (uint32_t left = kMostRelinked; left != 0; --left) {
+  for (bool last = false; !last; --most) {
     void* block = rest->first;
     check_free(slab, block);
     void* next = next_in(slab, *rest);
     if (next == kNoLink)
       corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
     rest->first = next;
-    const bool last = --rest->count == 0 || left == 1;
-    link_free(slab, block, last ? end_of(slab) : next);
-    if (rest->count == 0) break;
+    last = --rest->count == 0 || most == 1;
+    link_free(slab, block, last ? then : next);
   }
   if (rest->count == 0 && rest->kind != 0 && rest->first != nullptr)
     corrupted(slab, "a freed block was written to or freed twice");
   return first;
+}
+
+}  // namespace
+
+void* take_some(SlabHeader* slab, Rest* rest) {
+  return relink(slab, rest, kMostRelinked, end_of(slab));
 }
 
 void* take_blocks(SlabHeader* slab, Rest* rest) {
@@ -278,16 +281,13 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
   return true;
 }
 
-void drain(SlabHeader* slab) {
+uint32_t drain(SlabHeader* slab) {
   Rest rest = take_returned(slab);
-  while (rest.count != 0) {
-    void* block = take_some(slab, &rest);
-    while (block != end_of(slab)) {
-      void* next = next_free(slab, block);
-      put_block(slab, block);
-      block = next;
-    }
-  }
+  const uint32_t count = rest.count;
+  if (count == 0) return 0;
+  slab->free = relink(slab, &rest, count, slab->free);
+  slab->live = static_cast<uint16_t>(slab->live - count);
+  return count;
 }
 
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {

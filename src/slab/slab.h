@@ -76,8 +76,8 @@ inline Returned take_remote(SlabHeader* slab, uint64_t left = kQueued | kSharedB
   return returned;
 }
 
-// Joins what others freed to the slab's free blocks. O(blocks).
-void drain(SlabHeader* slab);
+// Joins what others freed to the slab's free blocks, and tells how many. O(those).
+uint32_t drain(SlabHeader* slab);
 
 // ---- Links, whatever the class. Null or end_of(slab): there is no next; kNoLink: there was one once.
 inline bool is_tiny(const SlabHeader* slab) {
@@ -170,17 +170,12 @@ struct Pushed {
 // chain may be null.
 Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 
-// Blocks that can be had without anybody freeing more, but for those that others freed.
+// Blocks that can be had without anybody freeing more, once what others freed is drained.
 inline uint32_t available(const SlabHeader* slab) {
   return static_cast<uint32_t>(slab->capacity - slab->live);
 }
 inline uint32_t returned_count(const SlabHeader* slab) {
   return count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
-}
-// Others tell of the slab when so many more blocks have come back, or all.
-inline void set_notify(SlabHeader* slab) {
-  const uint32_t more = returned_count(slab) + worth_while(slab);
-  set_relaxed(slab->notify, more < slab->live ? more : uint32_t{slab->live});
 }
 
 // Aborts with a message unless so many blocks are all that was in use.

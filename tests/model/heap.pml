@@ -8,6 +8,15 @@ inline unlist() {
   list = NO_LIST
 }
 
+// Leaves t = 1 when it has to go back.
+inline file_slab() {
+  assert(holder == me && list == NO_LIST);
+  if
+  :: live == 0 -> t = 1
+  :: else -> list = PARTIAL
+  fi
+}
+
 inline give_back_if_empty() {
   if
   :: t -> t = 0; give_back()
@@ -15,27 +24,22 @@ inline give_back_if_empty() {
   fi
 }
 
-// After the exchange, which found the header. Leaves t = 0.
+// After the exchange, which found the header.
 inline read_inbox() {
-  t = (owner == me);
-  if
-  :: t -> set_notify()
-  :: else
-  fi;
+  atomic {
+    t = ((owner) == me);
 #ifndef MUTANT_CLEAR_LATE
-  atomic { clear_queued() }
+    clear_queued()
 #endif
+  }
   if
-  :: atomic { t && current -> t = 0 }  // the next refill takes what came back
+  :: atomic { t && current -> t = 0 }  // the next refill drains it
   :: t && !current ->
-     atomic { t = 0; unlist(); old = remote }
-     take_if_all(live, QUEUED);
-     atomic {
-       if
-       :: t -> assert(COUNT(old) == live); drain(old); t = 1
-       :: else -> list = PARTIAL
-       fi;
-       old = 0
+     ONE_STEP {
+       t = 0;
+       unlist();
+       take_remote();
+       file_slab()
      }
      give_back_if_empty()
   :: else -> reconsider()
@@ -56,7 +60,7 @@ inline take_inbox(rest) {
 
 inline keep_slab() {
   assert(holder == me && owner == me && list == NO_LIST);
-  is_full = (live == BLOCKS && COUNT(remote) == 0);
+  is_full = (live == BLOCKS);
   list = (is_full -> FULL_LIST : PARTIAL)
 }
 

@@ -77,12 +77,10 @@ init {
     :: span_free -> assert(holder == NOBODY && owner == NOBODY && !listed && COUNT(remote) == 0)
     :: else ->
        // Nobody forgot it: the heap that has it keeps it for its next malloc, or will hear of it, or
-       // too few blocks came back from others to be told of; or its own frees, which tell nobody, were the
-       // last, and its next malloc takes from the slab.
+       // too few blocks came back from others to be told of.
        assert((remote & SHARED) == 0 && holder == (owner));
        assert((holder == A && STAYS_A) || (holder == B && STAYS_B));
-       assert(spare || COUNT(remote) < notify || queuer == INBOX + holder ||
-              (COUNT(remote) == live && live < BLOCKS))
+       assert(spare || COUNT(remote) < notify || queuer == INBOX + holder)
     fi
   }
 }

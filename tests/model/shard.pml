@@ -12,14 +12,45 @@ inline take_over() {
     listed = 0;
     home = me
   }
-  set_notify();
+  notify = WANT;
+#ifndef MUTANT_OWNER_LATE
   owner = me;
+#endif
   atomic {
     assert(holder == SHARD && shard_lock == me && (remote & SHARED) != 0);
     remote = remote & ~SHARED;
     holder = me;
     unlock()
   }
+}
+
+// Leaves t = 1 when the slab was taken.
+inline take_if_empty() {
+#ifndef SWEEPS
+  atomic {
+    t = (COUNT(old) >= shared_live);
+    if
+    :: t -> take_word(QUEUED)
+    :: else
+    fi
+  }
+#else
+  do
+  :: mask = ((old & GONE) != 0 -> gone : 0);
+     atomic {
+       if
+#ifndef MUTANT_FINISH_BLIND
+       :: COUNT(old) < shared_live -> mask = 0; break
+       :: COUNT(old) >= shared_live && remote == old -> remote = remote & QUEUED; t = 1; break
+       :: COUNT(old) >= shared_live && remote != old -> old = remote
+#else
+       :: COUNT(old) < shared_live -> mask = 0; break
+       :: else -> old = remote; remote = remote & QUEUED; t = 1; break
+#endif
+       fi
+     }
+  od
+#endif
 }
 
 inline finish() {
@@ -46,7 +77,7 @@ inline settle() {
   if
   :: atomic { (old & SHARED) == 0 -> old = 0; unlock() }
   :: (old & SHARED) != 0 ->
-     take_if_all(shared_live, QUEUED);
+     take_if_empty();
      if
      :: t -> finish()
      :: atomic {

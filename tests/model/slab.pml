@@ -76,42 +76,6 @@ inline take_remote() {
   }
 }
 
-// Leaves t = 1 when so many blocks had come back, and the word was taken. `old` is the word.
-inline take_if_all(least, left) {
-#ifndef SWEEPS
-  atomic {
-    t = (COUNT(old) >= least);
-    if
-    :: t -> take_word(left)
-    :: else
-    fi
-  }
-#else
-  do
-  :: mask = ((old & GONE) != 0 -> gone : 0);
-     atomic {
-       if
-#ifndef MUTANT_FINISH_BLIND
-       :: COUNT(old) < least -> mask = 0; break
-       :: COUNT(old) >= least && remote == old -> remote = remote & (left); t = 1; break
-       :: COUNT(old) >= least && remote != old -> old = remote
-#else
-       :: COUNT(old) < least -> mask = 0; break
-       :: else -> old = remote; remote = remote & (left); t = 1; break
-#endif
-       fi
-     }
-  od
-#endif
-}
-
-// Others tell when so many more blocks have come back, or all.
-inline set_notify() {
-  n = COUNT(remote) + WANT;
-  notify = (n < live -> n : live);
-  n = 0
-}
-
 inline find(wanted) {
   b = 1;
   do

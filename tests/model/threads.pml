@@ -13,8 +13,7 @@ life:
   do
   // malloc: take_blocks, retire
   :: atomic { current && live < BLOCKS && mallocs > 0 -> hand_out() }
-  :: ONE_STEP { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote() }
-     set_notify()
+  :: ONE_STEP { current && live == BLOCKS && COUNT(remote) != 0 && mallocs > 0 -> take_remote(); hand_out() }
   :: atomic { current && live == BLOCKS && COUNT(remote) == 0 -> current = 0 }
      retire()
   // next_slab: the inbox, the list, adopt, create
@@ -23,6 +22,9 @@ life:
   :: atomic { !current && list == PARTIAL -> unlist(); current = 1 }
   :: atomic { !current && listed && shard_lock == NOBODY && mallocs > 0 -> shard_lock = me; current = 1 }
      take_over()
+#ifdef MUTANT_OWNER_LATE
+     ; owner = me
+#endif
   :: atomic { !current && span_free && mallocs > 0 -> create() }
      notify = WANT;
      owner = me
@@ -36,6 +38,10 @@ life:
      :: atomic { (remote & SHARED) == 0 -> keep_for_later() }
      :: atomic { (remote & SHARED) != 0 && shard_lock == NOBODY -> shard_lock = me }
         take_over();
+        ONE_STEP { take_remote() }
+#ifdef MUTANT_OWNER_LATE
+        owner = me;
+#endif
         atomic {
           home_frees = 1;
           keep_slab();

@@ -116,3 +116,34 @@ TEST_CASE("a slab that others told of, and whose slot is the inside of another s
   give(kept);
   heap::empty_bin(heap, size_class);
 }
+
+TEST_CASE("a slab whose blocks others freed in part goes back with its own thread's last free") {
+  // In a thread of its own, which has nothing at hand.
+  std::thread([] {
+    for (const size_t size : {100, 1000, 6000}) {
+      for (const bool told : {true, false}) {
+        CAPTURE(size);
+        CAPTURE(told);
+        const unsigned size_class = slab::class_of(size);
+        const std::vector<void*> blocks = take((16 << 20) / size, size);
+        std::vector<void*> theirs, own, first;
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          // With a free here each slab is the thread's own again, which others then tell it of.
+          auto& list = i % 8 < 3 ? theirs : i % 8 == 3 && told ? first : own;
+          list.push_back(blocks[i]);
+        }
+        give(first);
+        give_elsewhere(theirs);
+        heap::Heap* heap = heap::thread_heap;
+        while (heap::read_inbox(heap)) {
+        }
+        give(own);
+        heap::empty_bin(heap, size_class);
+        size_t slabs = heap->current[size_class] != nullptr;
+        for (SlabHeader* slab = heap->partial[size_class].front(); slab != nullptr; slab = slab->next)
+          ++slabs;
+        CHECK(slabs <= 2);
+      }
+    }
+  }).join();
+}
