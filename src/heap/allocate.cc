@@ -189,10 +189,6 @@ void* resize(void* p, size_t size, bool zero) {
   return move(block, p, size, zero);
 }
 
-}  // namespace
-
-namespace {
-
 // Each sixteenth time, and where there is no magazine.
 __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {

@@ -3,7 +3,6 @@
 namespace hummock::heap {
 namespace {
 
-constexpr size_t kLeastBudget = 8 << 20;
 constexpr uint32_t kUnit = 32 << 10;  // in which it is earned, and given back
 
 // Both atomic, relaxed: bounds, by which nothing else is ordered.
@@ -11,8 +10,7 @@ size_t earned;
 size_t threads;
 
 size_t budget() {
-  const size_t share = pages::in_use_bytes() / 16;
-  return share > kLeastBudget ? share : kLeastBudget;
+  return pages::bound_by_use(size_t{8} << 20, 16);
 }
 
 size_t share() {

@@ -1,7 +1,6 @@
 // How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
 // budget for all threads. Threads have equal shares of that; who has more gives it back when it comes by.
-// Invariant: the sum of `earned` of all heaps is at most the budget when some was earned
-// last.
+// Invariant: the sum of `earned` of all heaps is at most the budget when some was earned last.
 #ifndef HUMMOCK_HEAP_ALLOWANCE_H
 #define HUMMOCK_HEAP_ALLOWANCE_H
 
@@ -15,10 +14,6 @@ inline constexpr uint32_t kAtRest = 64 << 10;
 bool hold(Heap* heap, size_t bytes);
 inline void let_go(Heap* heap, size_t bytes) {
   heap->held -= static_cast<uint32_t>(bytes);
-}
-// What was let go a moment ago.
-inline void hold_again(Heap* heap, size_t bytes) {
-  heap->held += static_cast<uint32_t>(bytes);
 }
 
 // Gives back what was earned and is not needed.

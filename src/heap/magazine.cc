@@ -3,8 +3,8 @@
 // free adds to the bin's magazine. It begins with no room, and grows by doubling while blocks of the class
 // are asked for and the thread may hold more (heap/allowance.h). One that is full at full length is put
 // aside, for a new one; malloc takes back the newest when the bin has run out. Where there is no room for
-// more, the class is closed: what it holds goes back to the slabs, a magazine at a time, until malloc asks
-// for such blocks.
+// more, the block that was freed last goes back to its slab; and when many were freed so and none asked for,
+// what the class holds goes back, too, a magazine at a time.
 //
 // So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
 // whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks

@@ -81,10 +81,6 @@ bool is_spent(const SlabHeader* slab) {
   return slab->free == slab::end_of(slab) && slab::returned_count(slab) == 0;
 }
 
-}  // namespace
-
-namespace {
-
 // The first of the blocks; the others are the bin's.
 void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
   bin->blocks = blocks;

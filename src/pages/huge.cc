@@ -238,9 +238,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
 }
 
 bool has_much_dirty() {
-  const size_t dirty = relaxed(dirty_slots) * kSlotSize;
-  const size_t used = relaxed(used_slots) * kSlotSize + relaxed(huge_bytes);
-  return dirty > (size_t{4} << 20) && dirty > used / 16;
+  return relaxed(dirty_slots) * kSlotSize > bound_by_use(size_t{4} << 20, 16);
 }
 
 void huge_totals(Totals* out) {

@@ -80,11 +80,16 @@ inline size_t in_use_bytes() {
   const size_t untouched = relaxed(untouched_small_pages) * kSmallPage;
   return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
 }
+// max(least, 1/part of what is in use): of what may wait, be kept or be hidden. Bytes.
+inline size_t bound_by_use(size_t least, size_t part) {
+  const size_t share = in_use_bytes() / part;
+  return share > least ? share : least;
+}
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
 // spans that were used before, are `hidden`: no purge finds them. Any thread.
 void note_untouched(ptrdiff_t pages, bool hidden);
-// Are so many bytes hidden, and so large a part of what is in use?
-bool hides_more_than(size_t bytes, size_t part);
+// Is more hidden than max(12 MiB, a quarter of what is in use)?
+bool hides_much();
 
 // ---- Figures ------------------------------------------------------------------------------------
 

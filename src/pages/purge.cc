@@ -59,9 +59,7 @@ void halve_regret(uint64_t now, uint64_t period) {
 }
 
 size_t least_budget() {
-  const size_t used = in_use_bytes() / kSlotSize;
-  const size_t least = kLeastBudget / kSlotSize;
-  return used / kShareOfUsed > least ? used / kShareOfUsed : least;
+  return bound_by_use(kLeastBudget, kShareOfUsed) / kSlotSize;
 }
 
 size_t budget_slots() {

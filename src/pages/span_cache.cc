@@ -9,15 +9,14 @@ SlabHeader* far_cache[kFarLengths];
 
 namespace {
 
-constexpr size_t kLeastSlots = 64;  // 4 MiB
+constexpr size_t kLeastOpen = 4 << 20;
 constexpr size_t kShare = 32;
 
 uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
 unsigned next_excess;  // atomic, relaxed: entries are closed in turn
 
 bool may_be_open(size_t slots) {
-  const size_t share = (relaxed(used_slots) + relaxed(huge_bytes) / kSlotSize) / kShare;
-  return slots <= (share > kLeastSlots ? share : kLeastSlots);
+  return slots * kSlotSize <= bound_by_use(kLeastOpen, kShare);
 }
 
 struct Entry {

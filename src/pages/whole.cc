@@ -33,9 +33,8 @@ void note_untouched(ptrdiff_t pages, bool hides) {
   if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
 }
 
-bool hides_more_than(size_t bytes, size_t part) {
-  const size_t now = relaxed(hidden) * kSmallPage;
-  return now > bytes && now > in_use_bytes() / part;
+bool hides_much() {
+  return relaxed(hidden) * kSmallPage > bound_by_use(size_t{12} << 20, 4);
 }
 
 // One lock after the other: a figure may be a little older than the next.

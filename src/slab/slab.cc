@@ -27,8 +27,8 @@ void* take_gone(SlabHeader* slab) {
   return link_up(slab, range);
 }
 
-constexpr size_t kMostCarved =
-    16;  // blocks, in one call, unless a page has more: their first lines stay in the cache
+// Blocks, in one call, unless a page has more: their first lines stay in the cache.
+constexpr size_t kMostCarved = 16;
 
 // Where to stop, in bytes from the slot's start: after a page of memory never used, as nothing is touched
 // before it is needed; later, where an earlier slab of the slot touched it.
@@ -147,11 +147,9 @@ void open_frees(SlabHeader* slab) {
 
 namespace {
 
-constexpr size_t kMostHidden = 12 << 20;  // and a quarter of what is in use
-
 // What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
-  const bool much = !zeroed && pages::hides_more_than(kMostHidden, 4) && pages::can_purge_inside(slab);
+  const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
   if (much) pages::purge_inside(slab, UINT16_MAX);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;
