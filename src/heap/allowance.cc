@@ -64,6 +64,10 @@ void leave_thread(Heap* heap) {
   give_back(heap, heap->earned);
 }
 
+size_t count_threads() {
+  return relaxed(threads);
+}
+
 void forget_others(const Heap* heap) {
   set_relaxed(threads, size_t{heap != nullptr});
   set_relaxed(earned, heap != nullptr ? size_t{heap->earned} : size_t{0});

@@ -25,6 +25,9 @@ bool has_too_much(const Heap* heap);
 void enter_thread();
 void leave_thread(Heap* heap);
 
+// Threads that have a heap.
+size_t count_threads();
+
 // In the child of a fork: the only thread there has this heap, or none (null).
 void forget_others(const Heap* heap);
 

@@ -29,7 +29,6 @@ namespace {
 os::Lock<os::Rank::heap_pool> pool_lock;
 Heap* records;                                     // all there ever were. Atomic: pushed with release
 Heap* pool;                                        // records no thread uses. Guarded by pool_lock.
-size_t threads;                                    // guarded by pool_lock
 size_t user_heaps;                                 // guarded by pool_lock
 base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for fork
 
@@ -96,10 +95,6 @@ void detach(void* record) {
   flush_remote(heap);
   leave_thread(heap);
   seal_inbox(heap);
-  {
-    os::LockGuard guard(pool_lock);
-    --threads;
-  }
   keep_record(heap);
 }
 
@@ -183,10 +178,6 @@ Heap* attach() {
   const bool briefly = heap == &ended_heap && !os::exit_repeats();
   heap = new_record();
   if (heap == nullptr) return nullptr;
-  {
-    os::LockGuard guard(pool_lock);
-    ++threads;
-  }
   // relaxed: nobody can know this heap as an owner before it owns a slab.
   __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
   open_bins(heap);
@@ -262,7 +253,7 @@ void delete_user_heap(Heap* heap) {
 
 void count_heaps(size_t* thread_count, size_t* user_count) {
   os::LockGuard guard(pool_lock);
-  *thread_count = threads;
+  *thread_count = count_threads();
   *user_count = user_heaps;
 }
 
