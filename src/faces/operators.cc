@@ -104,12 +104,12 @@ inline void* take(size_t size) {
 
 // Checked mode tells new[] from new, and so delete[] from delete.
 inline void* array(void* block) noexcept {
-  if (__builtin_expect(heap::fast_limit == 0, 0) && block != nullptr) heap::checked::note_array(block);
+  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr) heap::checked::note_array(block);
   return block;
 }
 
 inline void end_array(void* block) noexcept {
-  if (__builtin_expect(heap::fast_limit == 0, 0) && block != nullptr) heap::checked::expect_array(block);
+  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr) heap::checked::expect_array(block);
 }
 
 inline void* take_aligned(size_t size, std::align_val_t alignment) {

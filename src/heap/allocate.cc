@@ -211,14 +211,14 @@ void* allocate_slow(Bin* bin) {
 
 void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
-  if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit) != 0, true)) {
+  if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit.value) != 0, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
     void* block = take_last_or_pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  if (size > slab::kMaxSmall && relaxed(fast_limit) != 0) {
+  if (size > slab::kMaxSmall && relaxed(fast_limit.value) != 0) {
     void* block = near_block(size);
     return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
@@ -255,7 +255,7 @@ void* reallocate(void* p, size_t size) {
   const size_t room = room_in_own(slot, p);
   if (room == 0) return resize(p, size, false);
   if (still_fits(room, size)) return p;
-  const size_t limit = relaxed(fast_limit);
+  const size_t limit = relaxed(fast_limit.value);
   if (size < limit && size + size / 4 < limit && size > slab::kTinySize) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {

@@ -2,6 +2,7 @@
 #ifndef HUMMOCK_HEAP_ALLOCATE_H
 #define HUMMOCK_HEAP_ALLOCATE_H
 
+#include "base/own_line.h"
 #include "heap/heap.h"
 
 namespace hummock::heap {
@@ -31,7 +32,7 @@ void* allocate_medium(size_t size);
 // kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
 // Written once; atomic, relaxed: a late reader takes the slow path.
-extern size_t fast_limit HUMMOCK_HIDDEN;
+extern base::OwnLine<size_t> fast_limit HUMMOCK_HIDDEN;
 
 // The first block of a list of free blocks. Null: the list is empty, or what comes next is no free block, or
 // its link was written to; nothing has changed then, and check_bin says which.
@@ -81,7 +82,7 @@ __attribute__((always_inline)) inline Bin* bin_of_size(Heap* heap, size_t size) 
 }
 
 __attribute__((always_inline)) inline void* allocate(size_t size) {
-  if (__builtin_expect(size > relaxed(fast_limit), false)) return allocate_medium(size);
+  if (__builtin_expect(size > relaxed(fast_limit.value), false)) return allocate_medium(size);
   Bin* bin = bin_of_size(thread_heap, size);
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);

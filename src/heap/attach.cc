@@ -19,7 +19,7 @@
 
 namespace hummock::heap {
 
-size_t fast_limit;
+base::OwnLine<size_t> fast_limit;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
 HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
@@ -151,7 +151,7 @@ void initialise() {
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
-    if (!served && !options::values.checked) set_relaxed(fast_limit, kDirectSize);
+    if (!served && !options::values.checked) set_relaxed(fast_limit.value, kDirectSize);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.

@@ -64,7 +64,7 @@ void release_sized_slow(void* p, size_t size);
 
 // As release. Aborts with a message unless the block can have been asked with this size.
 __attribute__((always_inline)) inline void release_sized(void* p, size_t size) {
-  if (__builtin_expect(size > relaxed(fast_limit), false)) return release_sized_slow(p, size);
+  if (__builtin_expect(size > relaxed(fast_limit.value), false)) return release_sized_slow(p, size);
   const Bin* expected = bin_of_size(thread_heap, size);
   release_or(
       p, expected, [=](intptr_t) __attribute__((always_inline)) { release_sized_slow(p, size); });

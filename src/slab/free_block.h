@@ -17,6 +17,7 @@
 #ifndef HUMMOCK_SLAB_FREE_BLOCK_H
 #define HUMMOCK_SLAB_FREE_BLOCK_H
 
+#include "base/own_line.h"
 #include "os/thread.h"
 #include "slab/size_class.h"
 
@@ -25,9 +26,9 @@ namespace hummock::slab {
 // With 64 bits, its upper and its lower 16 are the same and no part of an address, the first of them 1.
 // Written once, before the first block is handed out. Atomic, relaxed: who sees it late finds an empty bin,
 // and then the lock of initialise().
-extern uintptr_t secret_word HUMMOCK_HIDDEN;
+extern base::OwnLine<uintptr_t> secret_word HUMMOCK_HIDDEN;
 __attribute__((always_inline)) inline uintptr_t secret() {
-  return relaxed(secret_word);
+  return relaxed(secret_word.value);
 }
 void make_secret(uint64_t random);
 

@@ -86,7 +86,7 @@ void check_free(const SlabHeader* slab, void* block) {
 
 }  // namespace
 
-uintptr_t secret_word;
+base::OwnLine<uintptr_t> secret_word;
 
 void make_secret(uint64_t random) {
   uint64_t word = random;
@@ -95,7 +95,7 @@ void make_secret(uint64_t random) {
     const uint64_t upper = 0xe080 | (random >> 48 & 0x0f7f);
     word = upper << 48 | (random & 0xffffffff0000) | upper;
   }
-  set_relaxed(secret_word, static_cast<uintptr_t>(word));
+  set_relaxed(secret_word.value, static_cast<uintptr_t>(word));
 }
 
 void link_tiny(const SlabHeader* slab, void* block, const void* next) {
