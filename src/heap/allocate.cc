@@ -19,9 +19,6 @@
 namespace hummock::heap {
 namespace {
 
-// Calls past the fast path until the next look whether memory is to go back. A power of two.
-constexpr unsigned kCallsPerTick = 16;
-
 constexpr size_t kMediumStep = 128;
 constexpr size_t kMediumSteps = (slab::kMaxSmall - kDirectSize) / kMediumStep;
 
@@ -189,8 +186,10 @@ void* resize(void* p, size_t size, bool zero) {
   return move(block, p, size, zero);
 }
 
-// Each sixteenth time, and where there is no magazine.
-__attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
+}  // namespace
+
+void* allocate_slow(Bin* bin) {
+  Heap* heap = thread_heap;
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
@@ -199,23 +198,13 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   return small_block(static_cast<unsigned>(bin - heap->bins));
 }
 
-}  // namespace
-
-// Most often the thread has freed such blocks lately, and nothing else is to be done. (A sentinel has none.)
-void* allocate_slow(Bin* bin) {
-  Heap* heap = thread_heap;
-  const bool near = has_magazine(heap, bin) && !heap->remote_used && !pages::is_behind();
-  if (__builtin_expect(near && ++heap->refills % kCallsPerTick != 0, true)) return take_magazine(heap, bin);
-  return allocate_slower(heap, bin);
-}
-
 void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit.value) != 0, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
-    void* block = take_last_or_pop(bin);
+    void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
   if (size > slab::kMaxSmall && relaxed(fast_limit.value) != 0) {

@@ -67,7 +67,9 @@ __attribute__((always_inline)) inline void* pop_list(void** list) {
 }
 
 __attribute__((always_inline)) inline void* pop(Bin* bin) {
-  return pop_list(&bin->blocks);
+  void* block = pop_list(&bin->blocks);
+  if (__builtin_expect(block != nullptr, true)) ++bin->room;
+  return block;
 }
 
 // Of any class.

@@ -58,12 +58,7 @@ bool owns(const void* p) {
 
 void count_resting(uint32_t* per_class) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    const Bin& bin = thread_heap->bins[c];
-    per_class[c] = count_magazines(thread_heap, c) + thread_heap->rest[c].count;
-    for (void* block = bin.blocks; block != &bin; ++per_class[c]) {
-      const SlabHeader* slot = pages::header_of(block);
-      block = slab::next_free(slot - slot->back, block);
-    }
+    per_class[c] = static_cast<uint32_t>(count_at_hand(thread_heap, c));
   }
 }
 

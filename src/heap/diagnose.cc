@@ -57,13 +57,9 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
                                                          const void* p) {
   const unsigned size_class = slab->size_class;
   const Bin& bin = heap->bins[size_class];
-  if (stands_in_list(slab, p, bin.magazine) || stands_in_list(slab, p, bin.blocks)) return true;
+  if (stands_in_list(slab, p, bin.blocks)) return true;
   const slab::Rest& rest = heap->rest[size_class];
   if (rest.count != 0 && stands_in_list(slab, p, rest.first)) return true;
-  for (unsigned i = 0; i < heap->magazines[size_class].count; ++i) {
-    void* list = full_magazine(heap, size_class, i).first;
-    if (stands_in_list(slab, p, list)) return true;
-  }
   for (const RemoteEntry& entry : heap->remote) {
     if (entry.slab != slab) continue;
     for (unsigned i = 0; i < entry.count && i < kFlushCount; ++i) {

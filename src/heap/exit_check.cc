@@ -45,26 +45,16 @@ void check_slabs(const Heap* heap, const SlabHeader* slab) {
   }
 }
 
-// Some of the list's blocks, and that it has so many. Where it has not, a block of it is in another list,
-// too.
-void check_list(const Bin& bin, const List& list, unsigned size_class) {
-  void* block = list.first;
+// Some of its blocks, and that it has so many. Where it has not, a block of it is in another list, too.
+void check_magazine(const Bin& bin, unsigned size_class) {
+  void* block = bin.blocks;
   unsigned count = 0;
   for (; count != kMostChecked && block != &bin; ++count) {
     void* next = pages::find_slab(block) == nullptr ? slab::kNoLink : slab::next_of(block);
-    if (next == slab::kNoLink || count == list.count) bad_bin(block, size_class);
+    if (next == slab::kNoLink || count == count_held(bin)) bad_bin(block, size_class);
     block = next;
   }
-  if (block == &bin && count != list.count) bad_bin(list.first, size_class);
-}
-
-void check_lists(const Heap* heap, unsigned size_class) {
-  const Bin& bin = heap->bins[size_class];
-  check_list(bin, open_magazine(heap, size_class), size_class);
-  if (bin.blocks != &bin && slab::next_of(bin.blocks) == slab::kNoLink) bad_bin(bin.blocks, size_class);
-  for (unsigned i = 0; i < heap->magazines[size_class].count; ++i) {
-    check_list(bin, full_magazine(heap, size_class, i), size_class);
-  }
+  if (block == &bin && count != count_held(bin)) bad_bin(bin.blocks, size_class);
 }
 
 }  // namespace
@@ -74,7 +64,7 @@ void check_freed_lately() {
   if (!heap->attached) return;
   flush_remote(heap);
   for (unsigned c = 1; c < slab::kTiny; ++c) {
-    check_lists(heap, c);
+    check_magazine(heap->bins[c], c);
     if (heap->current[c] != nullptr) check_slab(heap, heap->current[c]);
     check_slabs(heap, heap->partial[c].front());
   }

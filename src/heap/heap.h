@@ -23,30 +23,25 @@ struct RemoteEntry {
 };
 inline constexpr unsigned kRemoteEntries = 16;
 
-// What a heap has at hand of one class. malloc takes from `blocks`; free puts in `magazine`; when `blocks`
-// runs out, what was freed last is handed out first, while it is still in the processor's caches.
-// Invariant: the blocks of both lists count as in use in their slabs, which this heap owns, or owned. Each
-// linked (slab/free_block.h). Lists end in the bin itself: where a block has its link it has no address, as
-// the word before it is.
+// A magazine: what a heap has at hand of one class. free puts a block there, and malloc takes the last one.
+// Invariant: the blocks count as in use in their slabs, which this heap owns, or owned; `limit` - `room` is
+// their number. Each is linked (slab/free_block.h). The list ends in the
+// bin itself: where a block has its link the bin has no address, as the word before it is.
 struct Bin {
   void* blocks = this;
-  int32_t room = 0;           // frees left before the magazine is full; below 0: it is
-  int16_t limit = 0;          // as many blocks may rest in the magazine
+  int32_t room = 0;           // blocks that may come; below 0: there are more than may stay
+  int16_t limit = 0;          // as many may stay
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
-  void* magazine = this;
-  uint64_t multiplier = 0;  // of the class: see slab/size_class.h
+  uint64_t multiplier = 0;    // of the class: see slab/size_class.h
+  uint32_t seen = 0;          // the lower half of `blocks` at the last look
+  uint16_t direct = 0;        // bytes that may be freed straight to slabs until the next look, in units of 64
+  bool asked = false;         // malloc found nothing since blocks last went back
 };
+inline unsigned count_held(const Bin& bin) {
+  return static_cast<unsigned>(bin.limit - bin.room);
+}
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
-
-// The full magazines of a class: a ring, the oldest at `first`. All are of full length (magazine.cc).
-inline constexpr unsigned kMostFull = 16;
-struct Magazines {
-  uint8_t first;
-  uint8_t count;
-  bool asked;       // malloc found the bin empty since the last look
-  uint16_t direct;  // bytes that may be freed straight to slabs until the next look, in units of 64
-};
 
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
 struct Heap {
@@ -65,7 +60,6 @@ struct Heap {
   uint8_t hand;                         // the class that sweep() looked at last
   uint32_t held;                        // bytes that the magazines have room for, full ones included
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
-  Magazines magazines[slab::kClasses];
   SlabList full;  // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
@@ -78,8 +72,6 @@ struct Heap {
   alignas(64) SlabHeader* inbox;
   // From here on most heaps touch little.
   alignas(64) RemoteEntry remote[kRemoteEntries];
-  // Each full magazine's first block.
-  void* full_magazines[slab::kClasses][kMostFull];
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
 
@@ -116,7 +108,11 @@ void user_release(Heap* heap, void* p);
 void user_destroy(Heap* heap);
 void user_stats(Heap* heap, hummock_heap_stats_t* out);
 
-// Blocks that rest in the calling thread's bins, a number for each class.
+// Free blocks of a class that a heap has at hand.
+inline size_t count_at_hand(const Heap* heap, unsigned size_class) {
+  return count_held(heap->bins[size_class]) + heap->rest[size_class].count;
+}
+// Those of the calling thread, a number for each class.
 void count_resting(uint32_t* per_class);
 
 // At the program's end: aborts with a message when a block that the calling thread freed lately was freed by

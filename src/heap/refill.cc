@@ -82,10 +82,10 @@ bool is_spent(const SlabHeader* slab) {
 }
 
 // The first of the blocks; the others are the bin's.
-void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
-  bin->blocks = blocks;
+void* fill_bin(Bin* bin, unsigned size_class, const slab::List& list) {
+  put_list(bin, list);
   void* block = pop_any(bin, size_class);
-  if (block == nullptr) bad_bin(blocks, size_class);
+  if (block == nullptr) bad_bin(list.first, size_class);
   return block;
 }
 
@@ -93,12 +93,12 @@ void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
-  if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick, size_class);
+  const bool due = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
+  if (due && tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick, size_class);
   Bin* bin = &heap->bins[size_class];
-  if (has_magazine(heap, bin)) return take_magazine(heap, bin);
   check_bin(heap, size_class);
   if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1, size_class);
-  heap->magazines[size_class].asked = true;
+  bin->asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.
   if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
@@ -112,8 +112,9 @@ void* refill(Heap* heap, unsigned size_class) {
   for (;;) {
     if (current != nullptr) {
       if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
-      void* blocks = rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
-      if (blocks != nullptr) return fill_bin(bin, size_class, blocks);
+      const slab::List list =
+          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
+      if (list.first != nullptr) return fill_bin(bin, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
       retire(heap, spent);
@@ -123,7 +124,7 @@ void* refill(Heap* heap, unsigned size_class) {
   }
 }
 
-void* take_rest(Heap* heap, unsigned size_class) {
+slab::List take_rest(Heap* heap, unsigned size_class) {
   slab::Rest& rest = heap->rest[size_class];
   SlabHeader* slab = pages::find_slab(rest.first);
   if (slab == nullptr || slab->size_class != size_class) bad_bin(rest.first, size_class);
@@ -240,6 +241,7 @@ void drop_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
     while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
+    if (heap->rest[c].count != 0) heap->rest[c].count = 0;  // else its page is not touched
   }
   while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);
 }

@@ -14,6 +14,9 @@ inline void check_bin(const Heap* heap, unsigned size_class) {
   if (__builtin_expect(bin.blocks != &bin, false)) bad_bin(bin.blocks, size_class);
 }
 
+// Calls past the fast path until the next look whether memory is to go back. A power of two.
+inline constexpr unsigned kCallsPerTick = 16;
+
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
@@ -27,8 +30,8 @@ void keep_slab(Heap* heap, SlabHeader* slab);
 // From now on frees go to the slab's own list.
 void make_direct(Heap* heap, SlabHeader* slab);
 
-// A block list for the bin out of what rests of the class, which is something.
-void* take_rest(Heap* heap, unsigned size_class);
+// Some of what rests of the class, which is something.
+slab::List take_rest(Heap* heap, unsigned size_class);
 
 // Looks at some of the slabs of which others tell that blocks came back. True: there are more.
 bool read_inbox(Heap* heap);

@@ -21,8 +21,8 @@ __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeade
 
 // The block, which the caller knows to be live, is kept at hand.
 __attribute__((always_inline)) inline void release_near(Bin* bin, void* p) {
-  slab::set_next(p, bin->magazine);
-  bin->magazine = p;
+  slab::set_next(p, bin->blocks);
+  bin->blocks = p;
   if (__builtin_expect(--bin->room < 0, false)) magazine_full(bin);
 }
 

@@ -22,24 +22,15 @@ void* take_locked(Heap* heap, size_t align, size_t size, bool* zeroed) {
   return block != nullptr ? block : refill(heap, size_class);
 }
 
-void count_slab(const SlabHeader* slab, size_t bin_blocks, hummock_heap_stats_t* out) {
-  const size_t live = slab->live - bin_blocks;
-  out->live_blocks += live;
-  out->live_bytes += live * slab::row_of(slab).block_size;
+void count_slab(const SlabHeader* slab, hummock_heap_stats_t* out) {
+  out->live_blocks += slab->live;
+  out->live_bytes += slab->live * slab::row_of(slab).block_size;
   out->mapped_bytes += slab->bytes;
   out->slabs += 1;
 }
 
 void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
-  for (; slab != nullptr; slab = slab->next) count_slab(slab, 0, out);
-}
-
-size_t length_of(const Bin& bin) {
-  size_t length = 0;
-  for (void* block = bin.blocks; block != &bin && block != slab::kNoLink; block = slab::next_of(block)) {
-    ++length;
-  }
-  return length;
+  for (; slab != nullptr; slab = slab->next) count_slab(slab, out);
 }
 
 }  // namespace
@@ -124,9 +115,11 @@ void user_destroy(Heap* heap) {
 void user_stats(Heap* heap, hummock_heap_stats_t* out) {
   os::LockGuard guard(heap->lock);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    const Bin& bin = heap->bins[c];
-    if (heap->current[c] != nullptr) count_slab(heap->current[c], length_of(bin), out);
+    if (heap->current[c] != nullptr) count_slab(heap->current[c], out);
     count_list(heap->partial[c].front(), out);
+    const size_t at_hand = count_at_hand(heap, c);  // counts as in use in the slabs
+    out->live_blocks -= at_hand;
+    out->live_bytes -= at_hand * slab::kTable.row[c].block_size;
   }
   count_list(heap->full.front(), out);
   for (const SlabHeader* header = heap->large.front(); header != nullptr; header = header->next) {

@@ -7,18 +7,18 @@ namespace hummock::slab {
 namespace {
 
 // Makes a list of adjacent blocks.
-void* link_up(SlabHeader* slab, Range range) {
+List link_up(SlabHeader* slab, Range range) {
   const size_t size = row_of(slab).block_size;
   char* block = slab->start + range.first * size;
   void* first = block;
   for (size_t left = range.end - range.first; left != 0; --left, block += size) {
     link_free(slab, block, left != 1 ? block + size : end_of(slab));
   }
-  return first;
+  return {first, static_cast<unsigned>(range.end - range.first)};
 }
 
 // The blocks of the first page that is gone; its memory comes back as it is touched.
-void* take_gone(SlabHeader* slab) {
+List take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
   const Range range = range_in_page(slab, page);
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
@@ -47,7 +47,7 @@ ptrdiff_t untouched_pages(const SlabHeader* slab) {
 }
 
 // Only when no carved block is free: then all of them are in use after.
-void* carve(SlabHeader* slab) {
+List carve(SlabHeader* slab) {
   // Up to the end of a page: so that few blocks stand in pages with what was carved before or will be after.
   const size_t carved = slab->carved;
   const size_t begin = offset_of(slab, carved);
@@ -58,21 +58,22 @@ void* carve(SlabHeader* slab) {
     const auto pages = static_cast<uint8_t>(stop / kSmallPage);
     if (pages > slab->gone.touched) slab->gone.touched = pages;
   }
-  void* first = link_up(slab, range);
+  const List list = link_up(slab, range);
   const ptrdiff_t before = untouched_pages(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
   if (slab->slots == 1) pages::note_untouched(untouched_pages(slab) - before, slab->gone.hides);
   slab->live = slab->carved;
   open_frees(slab);
-  return first;
+  return list;
 }
 
-// What the owner freed. Each block is looked at when it is handed out.
-void* take_freed(SlabHeader* slab) {
-  void* first = slab->free;
+// What the owner freed.
+Rest take_freed(SlabHeader* slab) {
+  const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
+  const Rest rest = {slab->free, in_use - slab->live, 0};
+  slab->live = static_cast<uint16_t>(in_use);
   slab->free = end_of(slab);
-  slab->live = static_cast<uint16_t>(slab->carved - count_gone(slab, slab->gone.own));
-  return first;
+  return rest;
 }
 
 size_t number_of(const SlabHeader* slab, const void* block) {
@@ -197,18 +198,16 @@ void destroy(SlabHeader* slab) {
 }
 
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
-  if (slab->free != end_of(slab)) {
-    const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
-    *rest = {slab->free, in_use - slab->live, 0};
-    slab->live = static_cast<uint16_t>(in_use);
-  }
+  if (slab->free != end_of(slab)) *rest = take_freed(slab);
   for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
   slab->free = bin;
 }
 
 namespace {
 
-constexpr uint32_t kMostRelinked = 128;
+// Of one step.
+constexpr uint32_t kMostTaken = 128;
+constexpr size_t kBytesTaken = 8 << 10;
 
 void* next_in(const SlabHeader* slab, const Rest& rest) {
   return rest.kind != 0 ? next_remote_free(slab, rest.first) : next_free(slab, rest.first);
@@ -230,18 +229,19 @@ Rest take_returned(SlabHeader* slab) {
   return {returned.chain, returned.count - gone, kRemote};
 }
 
-// The next blocks of `rest`, `most` at most, as a list that goes on with `then`.
+// The next blocks of `rest`, `most` at most, as a list that goes on with `then`. What others freed is linked
+// anew; in a heap's own list only the last link changes, and each block is looked at when it is handed out.
 void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
   for (bool last = false; !last; --most) {
     void* block = rest->first;
-    check_free(slab, block);
+    if (rest->kind != 0) check_free(slab, block);
     void* next = next_in(slab, *rest);
     if (next == kNoLink)
       corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
     rest->first = next;
     last = --rest->count == 0 || most == 1;
-    link_free(slab, block, last ? then : next);
+    if (last || rest->kind != 0) link_free(slab, block, last ? then : next);
   }
   if (rest->count == 0 && rest->kind != 0 && rest->first != nullptr)
     corrupted(slab, "a freed block was written to or freed twice");
@@ -250,16 +250,22 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
 
 }  // namespace
 
-void* take_some(SlabHeader* slab, Rest* rest) {
-  return relink(slab, rest, kMostRelinked, end_of(slab));
+List take_some(SlabHeader* slab, Rest* rest) {
+  const size_t together = kBytesTaken / row_of(slab).block_size;
+  uint32_t most = together < 1 ? 1 : together > kMostTaken ? kMostTaken : static_cast<uint32_t>(together);
+  if (most > rest->count) most = rest->count;
+  return {relink(slab, rest, most, end_of(slab)), most};
 }
 
-void* take_blocks(SlabHeader* slab, Rest* rest) {
-  if (slab->free != end_of(slab)) return take_freed(slab);
-  if (returned_count(slab) != 0) *rest = take_returned(slab);
+List take_blocks(SlabHeader* slab, Rest* rest) {
+  if (slab->free != end_of(slab)) {
+    *rest = take_freed(slab);
+  } else if (returned_count(slab) != 0) {
+    *rest = take_returned(slab);
+  }
   if (rest->count != 0) return take_some(slab, rest);
   if (slab->gone.own != 0) return take_gone(slab);
-  return slab->carved < slab->capacity ? carve(slab) : nullptr;
+  return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {

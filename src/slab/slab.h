@@ -21,21 +21,28 @@ SlabHeader* create(unsigned size_class, Kind kind);
 // Gives the slots back. Every block is free.
 void destroy(SlabHeader* slab);
 
-// Free blocks that are linked, but not yet as a bin's are: what other threads freed, or the free list of
-// another heap's slab. They count as in use.
+// Free blocks, linked as a bin's are. They count as in use.
+struct List {
+  void* first;  // null: there is none
+  unsigned count;
+};
+
+// Free blocks of a slab that a heap took, and has not yet linked up with the bin's: what other threads freed,
+// or the slab's own list. They count as in use.
 struct Rest {
   void* first;
   uint32_t count;
   uint32_t kind;  // kRemote or 0: see free_block.h
 };
 
-// The next of them as a bin's list; `rest`, whose count is not 0, keeps the others. All are the slab's.
-void* take_some(SlabHeader* slab, Rest* rest);
+// The next of them as a bin's list, 8 KiB of them at most, or one; `rest`, whose count is not 0, keeps the
+// others. All are the slab's.
+List take_some(SlabHeader* slab, Rest* rest);
 
-// Some free blocks, that count as in use from now on; null when the slab is full. Order: what the owner
-// freed, what others freed, of which `rest` has what is not handed out now, then memory never used: a page of
+// Some free blocks, that count as in use from now on; none when the slab is full. Order: what the owner freed,
+// then what others freed, of which `rest` has what is not handed out now, then memory never used: a page of
 // it at most. Bounded steps.
-void* take_blocks(SlabHeader* slab, Rest* rest);
+List take_blocks(SlabHeader* slab, Rest* rest);
 
 // So many free blocks make it worth while to look at the slab again, or to take it over.
 inline uint32_t worth_while(const SlabHeader* slab) {

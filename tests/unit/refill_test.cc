@@ -51,15 +51,14 @@ TEST_CASE("a class that is swept while it is filled has lost no block") {
   const unsigned size_class = slab::class_of(kSize);
   std::vector<void*> blocks = take(300, kSize);
   give_elsewhere(take(6000, kSize));
-  // What others freed rests; the magazine is more than half full; the bin is empty.
+  // What others freed rests; the magazine is empty.
   heap::Heap* heap = heap::thread_heap;
   while (heap->rest[size_class].count < 300) blocks.insert(blocks.begin(), hummock_malloc(kSize));
   heap::Bin& bin = heap->bins[size_class];
   while (bin.blocks != &bin) blocks.insert(blocks.begin(), hummock_malloc(kSize));
-  for (int i = 0; i < 250; ++i) hummock_free(blocks.back()), blocks.pop_back();
-  REQUIRE(heap::count_magazines(heap, size_class) > 130);
-  // The next time that the bin is filled it is this class's turn to be swept.
-  heap->magazines[size_class].asked = false;
+  // The next time that it is filled it is this class's turn to be swept.
+  bin.seen = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bin.blocks));
+  heap->refills = 255;
   heap->hand = static_cast<uint8_t>(size_class - 1);
   heap->remote_used = true;
   heap::note_freed();
