@@ -109,7 +109,8 @@ inline void* array(void* block) noexcept {
 }
 
 inline void end_array(void* block) noexcept {
-  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr) heap::checked::expect_array(block);
+  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr)
+    heap::checked::expect_array(block);
 }
 
 inline void* take_aligned(size_t size, std::align_val_t alignment) {

@@ -60,7 +60,8 @@ struct Heap {
   uint8_t hand;                         // the class that sweep() looked at last
   uint32_t held;                        // bytes that the magazines have room for, full ones included
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
-  SlabList full;  // owned slabs without, all classes
+  uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
+  SlabList full;                        // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
   size_t large_bytes;

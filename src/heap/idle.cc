@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
-constexpr unsigned kSlabsPerStep = 16;    // of which pages went
+constexpr unsigned kSlabsPerStep = 3;  // of which pages went
+constexpr size_t kLooksPerRound = 64;
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
@@ -68,7 +69,7 @@ void end_round(uint64_t now, uint64_t pause) {
 }
 
 // Bytes that went.
-size_t step(uint64_t now, uint64_t pause) {
+size_t step(size_t headers, uint64_t now, uint64_t pause) {
   if (!in_round) {
     round = pages::Headers();
     in_round = true;
@@ -77,7 +78,7 @@ size_t step(uint64_t now, uint64_t pause) {
   }
   size_t bytes = 0;
   unsigned slabs = 0;
-  for (unsigned left = kHeadersPerStep; left != 0 && slabs < kSlabsPerStep; --left) {
+  for (; headers != 0 && slabs < kSlabsPerStep; --headers) {
     SlabHeader* slab = round.next();
     if (slab == nullptr) {
       end_round(now, pause);
@@ -92,15 +93,25 @@ size_t step(uint64_t now, uint64_t pause) {
   return bytes;
 }
 
-__attribute__((noinline)) void tick_idle(uint64_t now) {
-  if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
+// With the lock, which it gives up.
+void look(size_t headers, uint64_t now) {
   os::Event event;
-  const size_t bytes = step(now, static_cast<uint64_t>(options::values.decay_ms) / 8);
+  const size_t bytes = step(headers, now, static_cast<uint64_t>(options::values.decay_ms) / 8);
   idle_lock.unlock();
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
+__attribute__((noinline)) void tick_idle(uint64_t now) {
+  if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
+  look(kHeadersPerStep, now);
+}
+
 }  // namespace
+
+void look_after_frees() {
+  if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return;
+  look(relaxed(pages::used_slots) / kLooksPerRound + 1, os::now_ms());
+}
 
 bool tick() {
   if (options::values.decay_ms < 0) return false;

@@ -30,6 +30,11 @@ bool tick();
 // All slabs at once, however lately blocks were freed there.
 void purge_idle();
 
+// A thread has handed over 64 KiB of others' blocks: what it frees pays for a look at some slabs, so that
+// nobody has to call later. A round takes 4 MiB of such frees.
+inline constexpr uint32_t kFreedPerLook = 64 << 10;
+void look_after_frees();
+
 // For fork.
 void lock_idle();
 void unlock_idle();

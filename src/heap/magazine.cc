@@ -203,7 +203,8 @@ void leave_empty_slab(Heap* heap, unsigned size_class) {
   const SlabHeader* slab = heap->current[size_class];
   if (slab == nullptr || heap->rest[size_class].count != 0) return;
   const unsigned held = count_held(heap->bins[size_class]);
-  if (slab->live == held && held * block_size(size_class) <= kSmallPage) give_blocks(heap, size_class, held);
+  const bool few = held <= kFirstBlocks || held * block_size(size_class) <= kSmallPage;
+  if (few && slab->live == held) give_blocks(heap, size_class, held);
 }
 
 // The last block goes back, and others of its slab will as they are freed.

@@ -43,8 +43,8 @@ __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, voi
   // No exchange for what is handed over: the line is another processor's, and many such frees wait for theirs
   // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
   const unsigned size_class = slab->size_class;
-  const bool handed_over =
-      slab::kTable.row[size_class].block_size < kCacheLine || !heap->bins[size_class].asked || owner_of(slab) == kShared;
+  const bool handed_over = slab::kTable.row[size_class].block_size < kCacheLine ||
+                           !heap->bins[size_class].asked || owner_of(slab) == kShared;
   if ((!handed_over || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) {
     slab::double_free(slab, p, "free");
   }

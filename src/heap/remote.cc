@@ -79,14 +79,18 @@ void* chain_up(const Heap* heap, const RemoteEntry& entry) {
   return chain;
 }
 
-void flush(const Heap* heap, RemoteEntry& entry) {
+void flush(Heap* heap, RemoteEntry& entry) {
   if (entry.count == 0) return;
   void* first = chain_up(heap, entry);
   SlabHeader* slab = entry.slab;
   const uint32_t count = entry.count;
   entry.count = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
   entry.slab = nullptr;
+  heap->handed_over += count * slab::row_of(slab).block_size;
   hand_over(slab, first, entry.blocks[0], count);
+  if (heap->handed_over < kFreedPerLook) return;
+  heap->handed_over = 0;
+  look_after_frees();
 }
 
 }  // namespace

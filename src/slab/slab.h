@@ -39,9 +39,9 @@ struct Rest {
 // others. All are the slab's.
 List take_some(SlabHeader* slab, Rest* rest);
 
-// Some free blocks, that count as in use from now on; none when the slab is full. Order: what the owner freed,
-// then what others freed, of which `rest` has what is not handed out now, then memory never used: a page of
-// it at most. Bounded steps.
+// Some free blocks, that count as in use from now on; none when the slab is full. Order: what the owner
+// freed, then what others freed, of which `rest` has what is not handed out now, then memory never used: a
+// page of it at most. Bounded steps.
 List take_blocks(SlabHeader* slab, Rest* rest);
 
 // So many free blocks make it worth while to look at the slab again, or to take it over.
