@@ -17,6 +17,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "bench_tree.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -35,12 +37,6 @@ double seconds_of(const rusage& usage) {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-double resident_bytes(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-  double total = 0, resident = 0;
-  return file >> total >> resident ? resident * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
-}
-
 struct Limits {
   Clock::time_point start;
   double seconds;
@@ -54,7 +50,7 @@ bool collect(pid_t child, int out, int err, Outcome& outcome, const Limits& limi
   std::string* texts[2] = {&outcome.out, &outcome.err};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     const double left = limits.seconds - seconds_since(limits.start);
-    outcome.too_large = limits.bytes > 0 && resident_bytes(child) > limits.bytes;
+    outcome.too_large = limits.bytes > 0 && resident_of(child) > limits.bytes;
     outcome.timed_out = left <= 0;
     if (outcome.too_large || outcome.timed_out || interrupt_seen != 0) return false;
     if (poll(ends, 2, static_cast<int>(std::min(left, kLook) * 1000) + 1) < 0) continue;

@@ -35,6 +35,7 @@ constexpr int kLook = 5;                   // milliseconds between looks at the 
 constexpr unsigned kLooksForLibrary = 20;  // after so many without it, the program does not run on it
 constexpr double kEndLimit = 10;           // seconds that a server has to end
 constexpr std::size_t kPoints = 200;       // of memory over time
+constexpr double kMegabyte = 1 << 20;
 
 // Files in the program's folder, for standard error.
 constexpr const char* kMessages = "messages";
@@ -70,6 +71,7 @@ class Process {
   pid_t id_;
   int descriptor_ = -1;
   bool ended_ = false;
+  bool group_ended_ = false;
   int status_ = 0;
   rusage usage_ = {};
 };
@@ -110,8 +112,10 @@ bool Process::ends_within(int milliseconds) {
   return true;
 }
 
-// Its group goes as well when it is killed: what it started may have outlived it.
+// Its group goes as well: what it started may have outlived it.
 void Process::end(int signal) {
+  if (group_ended_) return;
+  group_ended_ = true;
   if (!ended_ && signal != SIGKILL) {
     kill(id_, signal);
     const Clock::time_point start = Clock::now();
@@ -151,6 +155,7 @@ class ProgramRun {
   const std::string& folder_;
   const OneRun& options_;
   const double limit_;
+  const double own_resident_ = resident_of(getpid());
   Clock::time_point start_ = Clock::now();
   Outcome outcome_;  // of the program; with its client's processor time
   std::string error_;
@@ -194,7 +199,9 @@ void ProgramRun::note(const Process& process) {
   cpu_ = seconds_of(usage.ru_utime) + system_;
   minor_faults_ = usage.ru_minflt;
   major_faults_ = usage.ru_majflt;
-  peak_ = std::max(peak_, static_cast<double>(usage.ru_maxrss) * 1024);
+  // A process begins as a copy of this one, and the system remembers how large that was.
+  const double largest = static_cast<double>(usage.ru_maxrss) * 1024;
+  if (largest > own_resident_ + kMegabyte) peak_ = std::max(peak_, largest);
   outcome_.cpu_seconds += cpu_;
 }
 

@@ -28,14 +28,16 @@ std::vector<pid_t> tree_of(pid_t root) {
 
 }  // namespace
 
+double resident_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
+  double total = 0, resident = 0;
+  return file >> total >> resident ? resident * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
 double tree_resident(pid_t root) {
-  double pages = 0;
-  for (const pid_t process : tree_of(root)) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-    double total = 0, resident = 0;
-    if (file >> total >> resident) pages += resident;
-  }
-  return pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double sum = 0;
+  for (const pid_t process : tree_of(root)) sum += resident_of(process);
+  return sum;
 }
 
 bool tree_has_library(pid_t root, const std::string& file_name) {
