@@ -11,9 +11,11 @@ def main():
              "CREATE TABLE payment(person INTEGER, at INTEGER, amount REAL, note TEXT);", "BEGIN;"]  # fmt: skip
     for person in range(20000):
         name, place = " ".join(source.choices(WORDS, k=2)), source.choice(WORDS)
-        lines.append(f"INSERT INTO person VALUES({person}, '{name}', '{place}', json_object('age', {person % 90}, 'tags', json_array('{name[:3]}', {person})));")
+        facts = f"json_object('age', {person % 90}, 'tags', json_array('{name[:3]}', {person}))"
+        lines.append(f"INSERT INTO person VALUES({person}, '{name}', '{place}', {facts});")
         for at in range(5):
-            lines.append(f"INSERT INTO payment VALUES({person}, {source.getrandbits(28)}, {source.uniform(-90, 90):.2f}, '{' '.join(source.choices(WORDS, k=6))}');")
+            note = " ".join(source.choices(WORDS, k=6))
+            lines.append(f"INSERT INTO payment VALUES({person}, {source.getrandbits(28)}, {source.uniform(-90, 90):.2f}, '{note}');")
     lines += [
         "COMMIT;",
         "CREATE INDEX by_person ON payment(person, at);",
@@ -22,9 +24,12 @@ def main():
         "SELECT person, at, sum(amount) OVER (PARTITION BY person ORDER BY at) FROM payment ORDER BY 3;",
         "SELECT avg(json_extract(facts, '$.age')), max(json_extract(facts, '$.tags[0]')) FROM person;",
         "SELECT upper(note), length(note) FROM payment WHERE note LIKE '%bark%' ORDER BY 1;",
-        "WITH RECURSIVE chain(n, t) AS (SELECT 1, 'a' UNION ALL SELECT n + 1, substr(t || n, -40) FROM chain WHERE n < 150000) SELECT count(DISTINCT t) FROM chain;",
-        "CREATE TABLE summary AS SELECT p.name, count(*) AS n, sum(amount) AS s FROM person p JOIN payment q ON q.person = p.id GROUP BY p.name;",
-        "UPDATE person SET facts = json_set(facts, '$.sum', (SELECT s FROM summary WHERE summary.name = person.name)) WHERE id % 40 = 0;",
+        "WITH RECURSIVE chain(n, t) AS (SELECT 1, 'a' UNION ALL SELECT n + 1, substr(t || n, -40) FROM chain WHERE n < 150000) "
+        "SELECT count(DISTINCT t) FROM chain;",
+        "CREATE TABLE summary AS SELECT p.name, count(*) AS n, sum(amount) AS s FROM person p JOIN payment q ON q.person = p.id "
+        "GROUP BY p.name;",
+        "UPDATE person SET facts = json_set(facts, '$.sum', (SELECT s FROM summary WHERE summary.name = person.name)) "
+        "WHERE id % 40 = 0;",
         "DELETE FROM payment WHERE amount < 0;",
         "VACUUM;",
     ]

@@ -33,7 +33,8 @@ struct Line {
 
 Line line_of(const Json& result) {
   Line line;
-  line.name = cell_name(result);
+  const bool alone = result.value("threads", 1u) == 1 && result.value("size", 0.0) == 0;
+  line.name = alone ? result["workload"].get<std::string>() : cell_name(result);
   for (std::size_t i = 0; i < kCount; ++i) {
     const auto ratio = result.find(kCosts[i].ratio);
     if (ratio == result.end() || !ratio->is_object()) continue;

@@ -225,7 +225,6 @@ void ProgramRun::run_alone(const std::vector<std::string>& environment) {
 bool listens(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) throw std::runtime_error(path + " is too long for a socket");
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool connected = connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -234,8 +233,10 @@ bool listens(const std::string& path) {
 }
 
 void ProgramRun::wait_for_socket(Process& server) {
+  const std::string place = folder_ + "/" + program_.socket;
+  if (place.size() >= sizeof sockaddr_un::sun_path) error_ = place + " is too long for a socket";
   const Clock::time_point start = Clock::now();
-  while (!listens(folder_ + "/" + program_.socket)) {
+  while (error_.empty() && !listens(place)) {
     if (server.ends_within(kLook)) error_ = "the server ended: " + error(server, kMessages);
     if (seconds_since(start) > kEndLimit) error_ = "the server does not listen";
     if (!error_.empty() || interrupted()) return;

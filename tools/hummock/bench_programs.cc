@@ -31,9 +31,11 @@ std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
   const char* path = getenv("PATH");
   std::istringstream folders("/usr/bin:/usr/sbin:" + std::string(path == nullptr ? "" : path));
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (const std::string place = folder + "/" + name; !folder.empty() && access(place.c_str(), X_OK) == 0)
-      return place;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (folder.empty()) continue;
+    std::string place = fmt::format("{}/{}", folder, name);
+    if (access(place.c_str(), X_OK) == 0) return place;
+  }
   return "";
 }
 
@@ -45,7 +47,7 @@ Command completed(Command command, const std::string& here) {
 }
 
 Command command_of(const Json& entry, const char* name) {
-  const Command command = entry.value(name, Command());
+  Command command = entry.value(name, Command());
   if (entry.contains(name) && command.empty()) throw std::runtime_error(fmt::format("\"{}\" is empty", name));
   return command;
 }
@@ -67,7 +69,7 @@ Program program_of_entry(const Json& entry) {
   for (const Command& command : program.make)
     if (command.empty()) throw std::runtime_error("\"make\" has an empty command");
   for (const auto& [name, value] : entry.value("environment", std::map<std::string, std::string>()))
-    program.environment.push_back(name + "=" + value);
+    program.environment.push_back(fmt::format("{}={}", name, value));
   program.command = command_of(entry, "command");
   program.client = command_of(entry, "client");
   program.input = entry.value("input", "");
