@@ -13,9 +13,9 @@ def main():
         name, place = " ".join(source.choices(WORDS, k=2)), source.choice(WORDS)
         facts = f"json_object('age', {person % 90}, 'tags', json_array('{name[:3]}', {person}))"
         lines.append(f"INSERT INTO person VALUES({person}, '{name}', '{place}', {facts});")
-        for at in range(5):
-            note = " ".join(source.choices(WORDS, k=6))
-            lines.append(f"INSERT INTO payment VALUES({person}, {source.getrandbits(28)}, {source.uniform(-90, 90):.2f}, '{note}');")
+        for _ in range(5):
+            at, amount, note = source.getrandbits(28), source.uniform(-90, 90), " ".join(source.choices(WORDS, k=6))
+            lines.append(f"INSERT INTO payment VALUES({person}, {at}, {amount:.2f}, '{note}');")
     lines += [
         "COMMIT;",
         "CREATE INDEX by_person ON payment(person, at);",
