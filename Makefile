@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure demo test test-all test-bindings windows test-windows bench budget soak install format lint clean
+.PHONY: all configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install format lint clean
 
 all: configure
 	@cmake --build build -j$(JOBS)
@@ -53,6 +53,12 @@ bench: all
 	@scripts/packages.sh bench
 	@build/hummock bench --quick --html build/report.html --json build/report.json
 	@echo "build/report.html has all of it to look at, build/report.json the figures"
+
+# Compilers, interpreters, servers and tools, which nothing was tuned on, with each allocator (15 min).
+bench-programs: all
+	@scripts/packages.sh bench programs
+	@build/hummock bench --programs --html build/programs.html --json build/programs.json
+	@echo "build/programs.html has all of it to look at, build/programs.json the figures"
 
 # Instructions and peak memory, which do not depend on what else the machine does.
 budget: all

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|bench|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
+# Usage: scripts/packages.sh [build|demo|test|bench|programs|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
@@ -9,6 +9,7 @@ packages_of() {
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema" ;;
     bench) echo "libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libtbbmalloc2 redis-server redis-tools sqlite3 git lua5.4" ;;
+    programs) echo "g++ clang rustc z3 ghostscript ruby lua5.4 perl python3 php-cli sqlite3 jq xsltproc graphviz git imagemagick ffmpeg redis-server memcached nginx" ;;
     lint) echo "clang-format clang-tidy libcli11-dev nlohmann-json3-dev libfmt-dev doctest-dev" ;;
     fuzz) echo "clang libclang-rt-14-dev" ;;
     windows) echo "g++-mingw-w64-x86-64-win32 g++-mingw-w64-i686-win32 python3" ;;
@@ -22,7 +23,7 @@ packages_of() {
 
 # Groups without which the work goes on, with less in it.
 is_optional() {
-  case $1 in demo | bench | fuzz) true ;; *) false ;; esac
+  case $1 in demo | bench | programs | fuzz) true ;; *) false ;; esac
 }
 
 wanted= optional=yes

@@ -62,10 +62,6 @@ char** environment_for(Preload preload) {
   return made;
 }
 
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
 }  // namespace
 
 // ---- Folder -----------------------------------------------------------------------------------------
@@ -122,8 +118,11 @@ ChildUse wait_for_child(pid_t child, const char* name, uint64_t started, Run& ru
   const double seconds = static_cast<double>(nanoseconds() - started) / 1e9;
   if (WIFSIGNALED(status)) fail(3, "%s was killed by signal %d", name, WTERMSIG(status));
   if (WEXITSTATUS(status) != 0) fail(3, "%s ended with status %d", name, WEXITSTATUS(status));
-  return {seconds, seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
-          static_cast<size_t>(usage.ru_maxrss) * 1024, static_cast<uint64_t>(usage.ru_minflt),
+  return {seconds,
+          seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
+          seconds_of(usage.ru_stime),
+          static_cast<size_t>(usage.ru_maxrss) * 1024,
+          static_cast<uint64_t>(usage.ru_minflt),
           static_cast<uint64_t>(usage.ru_majflt)};
 }
 

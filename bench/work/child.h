@@ -24,6 +24,7 @@ class Folder {
 struct ChildUse {
   double seconds;
   double cpu_seconds;
+  double system_seconds;  // part of it
   size_t peak_bytes;
   uint64_t minor_faults;
   uint64_t major_faults;

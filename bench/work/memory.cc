@@ -37,6 +37,10 @@ size_t second_number(int file) {
 
 }  // namespace
 
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
 size_t resident_bytes() {
   static const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   return second_number(file) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -70,6 +74,6 @@ size_t peak_bytes() {
 Usage usage_now() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  return {nanoseconds(CLOCK_PROCESS_CPUTIME_ID), static_cast<uint64_t>(usage.ru_minflt),
-          static_cast<uint64_t>(usage.ru_majflt)};
+  return {nanoseconds(CLOCK_PROCESS_CPUTIME_ID), seconds_of(usage.ru_stime),
+          static_cast<uint64_t>(usage.ru_minflt), static_cast<uint64_t>(usage.ru_majflt)};
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 size_t resident_bytes();
@@ -11,8 +12,11 @@ bool peak_reset();
 // Highest resident since peak_reset, or since the start where that failed.
 size_t peak_bytes();
 
+double seconds_of(const timeval& time);
+
 struct Usage {
   uint64_t cpu_nanoseconds;  // user and system, all threads
+  double system_seconds;
   uint64_t minor_faults;
   uint64_t major_faults;
 };

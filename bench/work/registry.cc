@@ -10,7 +10,7 @@ namespace {
 constexpr Family (*kFamilies[])() = {basic_family,  random_family, large_family,   realloc_family,
                                      server_family, queue_family,  sharing_family, seed_family,
                                      spaces_family, shrink_family, frame_family,   challenge_family,
-                                     memory_family, trace_family,  program_family};
+                                     memory_family, trace_family,  program_family, judge_family};
 
 template <class Visit>
 void each_workload(Visit visit) {

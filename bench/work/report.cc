@@ -48,6 +48,7 @@ void Run::report() {
   json.key("operations").number(total_.operations);
   json.key("seconds").number(total_.seconds);
   json.key("cpu_seconds").number(total_.cpu_seconds);
+  json.key("system_seconds").number(system_seconds_);
   json.key("ops_per_second")
       .number(total_.seconds > 0 ? static_cast<double>(total_.operations) / total_.seconds : 0.0);
   write_memory(json);

@@ -105,6 +105,7 @@ void Run::add_child(const ChildUse& use, uint64_t operations) {
   total_.operations += operations;
   total_.seconds += use.seconds;
   total_.cpu_seconds += use.cpu_seconds;
+  system_seconds_ += use.system_seconds;
   minor_faults_ += use.minor_faults;
   major_faults_ += use.major_faults;
   if (use.peak_bytes > peak_bytes_) peak_bytes_ = use.peak_bytes;
@@ -204,6 +205,7 @@ Run::Span Run::measure(Load&, unsigned threads) {
     live_is_at_least(static_cast<uint64_t>(workers_[0].live_peak));
   span.seconds = static_cast<double>(end - start) / 1e9;
   span.cpu_seconds = static_cast<double>(after.cpu_nanoseconds - before.cpu_nanoseconds) / 1e9;
+  system_seconds_ += after.system_seconds - before.system_seconds;
   minor_faults_ += after.minor_faults - before.minor_faults;
   major_faults_ += after.major_faults - before.major_faults;
   return span;

@@ -144,6 +144,7 @@ class Run {
   uint64_t begun_at_ = 0;
 
   Span total_ = {0, 0, 0};
+  double system_seconds_ = 0;
   uint64_t minor_faults_ = 0;
   uint64_t major_faults_ = 0;
   uint64_t live_peak_ = 0;

@@ -75,3 +75,4 @@ Family challenge_family();
 Family memory_family();
 Family trace_family();
 Family program_family();
+Family judge_family();

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "bench_document.h"
@@ -14,6 +15,7 @@
 #include "bench_peers.h"
 #include "bench_plan.h"
 #include "bench_process.h"
+#include "bench_programs.h"
 #include "bench_schedule.h"
 #include "bench_stats.h"
 #include "bench_table.h"
@@ -110,19 +112,8 @@ void announce(const Plan& plan, const Peers& peers, const Json& machine) {
           stderr);
 }
 
-}  // namespace
-
-int bench(const BenchOptions& options) {
-  const std::string worker = find_worker("hummock-bench-work", options.worker);
-  const std::vector<Workload> workloads = list_workloads(worker);
-  const std::vector<const Workload*> chosen = choose_workloads(workloads, options.workloads);
-  const Peers peers = find_allocators(options);
-  if (options.list) {
-    print_list(workloads, peers);
-    return 0;
-  }
-  check_outputs(options);
-  demand_active(peers, worker);
+// What is known before anything is measured.
+Json document_of(const BenchOptions& options, const Peers& peers) {
   Json document = {{"format", kFormat},           {"program", "hummock bench"},
                    {"date", date_now()},          {"mode", mode_name(options.mode())},
                    {"command", options.command},  {"seed", options.seed},
@@ -130,17 +121,45 @@ int bench(const BenchOptions& options) {
                    {"baseline", options.baseline}};
   for (const Allocator& allocator : peers.allocators) document["allocators"].push_back(facts_of(allocator));
   document["missing"] = peers.missing;
+  return document;
+}
 
+ScheduleOptions schedule_of(const BenchOptions& options, const std::string& worker,
+                            const std::optional<Programs>& programs) {
   ScheduleOptions schedule;
-  schedule.worker = worker;
+  schedule.run = [&programs, worker](const Cell& cell, const Allocator& allocator, const OneRun& one) {
+    return programs ? programs->run(cell, allocator, one) : run_once(worker, cell, allocator, one);
+  };
   schedule.seed = options.seed;
   schedule.timeout = options.timeout;
   schedule.memory = options.memory;
   schedule.mode = options.mode();
+  return schedule;
+}
+
+}  // namespace
+
+int bench(const BenchOptions& options) {
+  const std::string worker = find_worker("hummock-bench-work", options.worker);
+  std::optional<Programs> programs;
+  if (options.programs) programs.emplace(options.program_list);
+  const std::vector<Workload> workloads = programs ? programs->workloads() : list_workloads(worker);
+  Peers peers = find_allocators(options);
+  if (programs)
+    peers.missing.insert(peers.missing.end(), programs->missing().begin(), programs->missing().end());
+  if (options.list) {
+    print_list(workloads, peers);
+    return 0;
+  }
+  const std::vector<const Workload*> chosen = choose_workloads(workloads, options.workloads);
+  check_outputs(options);
+  demand_active(peers, worker);
+  Json document = document_of(options, peers);
   Plan plan = plan_bench(chosen, options, peers.allocators.size());
   announce(plan, peers, document["machine"]);
   catch_interrupt();
-  document["results"] = measure(plan, peers.allocators, schedule);
+  if (programs) programs->make_inputs(chosen);
+  document["results"] = measure(plan, peers.allocators, schedule_of(options, worker, programs));
   set_ratios(document);
   document["summary"] = summary_of(document);
   document["waste"] = interrupted() ? Json::array() : measure_waste(peers.allocators);

@@ -18,6 +18,8 @@ enum class BenchMode { kQuick, kDefault, kFull };
 
 struct BenchOptions {
   std::vector<std::string> workloads;  // names or groups; none: all
+  bool programs = false;               // other people's programs in place of workloads
+  std::string program_list;            // which; empty: the list that Hummock brings
   bool quick = false;
   bool full = false;
   std::vector<std::string> against;  // names, "apt", "newest" or NAME=LIBRARY; none: all that are found

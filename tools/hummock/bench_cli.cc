@@ -13,6 +13,11 @@ namespace {
 
 void add_choice(CLI::App* bench, BenchOptions& options) {
   bench->add_option("workload", options.workloads, "workloads or groups of them; none: all");
+  auto* programs = bench->add_flag("--programs", options.programs,
+                                   "other people's programs (compilers, interpreters, servers) as workloads");
+  bench
+      ->add_option("--program-list", options.program_list, "a list of programs (JSON), in place of Hummock's")
+      ->needs(programs);
   auto* quick = bench->add_flag("--quick", options.quick, "at most 2 minutes");
   bench->add_flag("--full", options.full, "everything, however long it takes")->excludes(quick);
   bench
@@ -20,12 +25,14 @@ void add_choice(CLI::App* bench, BenchOptions& options) {
                    "peers: names, apt, newest, or NAME=LIBRARY; none: all found")
       ->delimiter(',');
   bench->add_flag("--newest", options.newest, "also the newest peers, built from crates.io (needs cargo)");
-  bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own")
-      ->delimiter(',')
-      ->transform(CLI::AsSizeValue(false));
+  auto* threads =
+      bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own")
+          ->delimiter(',')
+          ->check(CLI::Range(1, 4096));
+  auto* sizes = bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own")
+                    ->delimiter(',')
+                    ->transform(CLI::AsSizeValue(false));
+  programs->excludes(threads)->excludes(sizes);
   bench->add_option("--baseline", options.baseline, "the allocator that ratios are taken to")
       ->capture_default_str();
 }

@@ -25,6 +25,12 @@ std::string csv_value(const Json& value) {
   return value.is_null() ? "" : value.is_string() ? csv_field(value.get<std::string>()) : value.dump();
 }
 
+// Results of earlier versions do not have every measure.
+std::string spread_part(const Json& result, const std::string& measure, const char* part) {
+  const auto spread = result.find(measure);
+  return spread == result.end() || spread->is_null() ? "" : csv_value(spread->at(part));
+}
+
 // What a parser says may quote the file: control characters are left out.
 std::string one_line(std::string text) {
   std::erase_if(text, [](unsigned char c) { return c < ' ' || c == 127; });
@@ -90,7 +96,8 @@ void write_json(const std::string& path, const Json& document) {
 void write_csv(const std::string& path, const Json& document) {
   std::string text = "workload,group,unit,threads,size,allocator";
   const std::vector<std::string> measures = {"ops_per_second", "cpu_ns_per_operation", "cpu_seconds",
-                                             "peak_bytes",     "settled_bytes",        "minor_faults"};
+                                             "peak_bytes",     "settled_bytes",        "minor_faults",
+                                             "system_seconds"};
   for (const std::string& measure : measures)
     for (const char* part : {"median", "low", "high"}) text += "," + measure + "_" + part;
   text += ",time_vs_baseline,time_vs_best,memory_vs_baseline,memory_vs_best,runs,disturbed,error\n";
@@ -99,8 +106,7 @@ void write_csv(const std::string& path, const Json& document) {
     for (const char* name : {"workload", "group", "unit", "threads", "size", "allocator"})
       line += csv_value(result[name]) + ",";
     for (const std::string& measure : measures)
-      for (const char* part : {"median", "low", "high"})
-        line += (result[measure].is_null() ? "" : csv_value(result[measure][part])) + ",";
+      for (const char* part : {"median", "low", "high"}) line += spread_part(result, measure, part) + ",";
     for (const char* name : {"time_ratio", "memory_ratio"})
       for (const char* against : {"vs_baseline", "vs_best"}) line += csv_value(result[name][against]) + ",";
     line += std::to_string(result["runs"].size()) + "," + csv_value(result["disturbed"]) + "," +

@@ -17,6 +17,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "bench_tree.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -28,59 +30,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct MachineTime {
-  double busy = -1, steal = 0;
-};
-
-// The first line of /proc/stat: user nice system idle iowait irq softirq steal.
-MachineTime machine_time() {
-  std::ifstream file("/proc/stat");
-  std::string cpu;
-  double part[8] = {};
-  if (!(file >> cpu) || cpu != "cpu") return {};
-  for (double& value : part) file >> value;
-  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
-  return {(part[0] + part[1] + part[2] + part[5] + part[6]) * tick, part[7] * tick};
-}
-
 double seconds_of(const rusage& usage) {
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-[[noreturn]] void become(const std::vector<std::string>& arguments,
-                         const std::vector<std::string>& environment) {
-  for (const std::string& entry : environment) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos) {
-      unsetenv(entry.c_str());
-    } else {
-      setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
-    }
-  }
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  execvp(pointers[0], pointers.data());
-  dprintf(2, "%s: %s\n", pointers[0], strerror(errno));
-  _exit(errno == ENOENT ? 127 : 126);
-}
-
-// Most of what is available now; 0: unknown.
-double available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind("MemAvailable:", 0) == 0) return 0.6 * 1024 * std::stod(line.substr(13));
-  return 0;
-}
-
-double resident_bytes(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-  double total = 0, resident = 0;
-  return file >> total >> resident ? resident * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
 struct Limits {
@@ -96,7 +50,7 @@ bool collect(pid_t child, int out, int err, Outcome& outcome, const Limits& limi
   std::string* texts[2] = {&outcome.out, &outcome.err};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     const double left = limits.seconds - seconds_since(limits.start);
-    outcome.too_large = limits.bytes > 0 && resident_bytes(child) > limits.bytes;
+    outcome.too_large = limits.bytes > 0 && resident_of(child) > limits.bytes;
     outcome.timed_out = left <= 0;
     if (outcome.too_large || outcome.timed_out || interrupt_seen != 0) return false;
     if (poll(ends, 2, static_cast<int>(std::min(left, kLook) * 1000) + 1) < 0) continue;
@@ -127,6 +81,48 @@ bool wait_for(pid_t child, int& status, rusage& usage, Outcome& outcome, const L
 
 }  // namespace
 
+// The first line of /proc/stat: user nice system idle iowait irq softirq steal.
+MachineTime machine_time() {
+  std::ifstream file("/proc/stat");
+  std::string cpu;
+  double part[8] = {};
+  if (!(file >> cpu) || cpu != "cpu") return {};
+  for (double& value : part) file >> value;
+  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return {(part[0] + part[1] + part[2] + part[5] + part[6]) * tick, part[7] * tick};
+}
+
+void set_others(Outcome& outcome, const MachineTime& before) {
+  const MachineTime after = machine_time();
+  outcome.other_seconds = before.busy < 0 ? -1 : after.busy - before.busy - outcome.cpu_seconds;
+  outcome.steal_seconds = after.steal - before.steal;
+}
+
+double available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("MemAvailable:", 0) == 0) return 0.6 * 1024 * std::stod(line.substr(13));
+  return 0;
+}
+
+void replace_process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+  for (const std::string& entry : environment) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos) {
+      unsetenv(entry.c_str());
+    } else {
+      setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
+    }
+  }
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
+  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  execvp(pointers[0], pointers.data());
+  dprintf(2, "%s: %s\n", pointers[0], strerror(errno));
+  _exit(errno == ENOENT ? 127 : 126);
+}
+
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                 double timeout, double memory) {
   int out[2], err[2];
@@ -143,7 +139,7 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
     signal(SIGTERM, SIG_DFL);
     dup2(out[1], 1);
     dup2(err[1], 2);
-    become(arguments, environment);
+    replace_process(arguments, environment);
   }
   setpgid(child, child);
   close(out[1]);
@@ -160,16 +156,14 @@ Outcome execute(const std::vector<std::string>& arguments, const std::vector<std
   outcome.seconds = seconds_since(limits.start);
   outcome.cpu_seconds = seconds_of(usage);
   outcome.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  const MachineTime after = machine_time();
-  outcome.other_seconds = before.busy < 0 ? -1 : after.busy - before.busy - outcome.cpu_seconds;
-  outcome.steal_seconds = after.steal - before.steal;
+  set_others(outcome, before);
   return outcome;
 }
 
 int run_openly(const std::vector<std::string>& arguments) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(strerror(errno));
-  if (child == 0) become(arguments, {});
+  if (child == 0) replace_process(arguments, {});
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

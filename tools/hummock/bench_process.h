@@ -22,6 +22,21 @@ struct Outcome {
 Outcome execute(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                 double timeout, double memory = 0);
 
+// Of all processors since the machine began, in seconds; negative: unknown.
+struct MachineTime {
+  double busy = -1, steal = 0;
+};
+MachineTime machine_time();
+// What others took since then, beside the process's own.
+void set_others(Outcome& outcome, const MachineTime& before);
+
+// Most of what is available now, in bytes; 0: unknown.
+double available_memory();
+
+// For a child: becomes that program. `environment` as for execute.
+[[noreturn]] void replace_process(const std::vector<std::string>& arguments,
+                                  const std::vector<std::string>& environment);
+
 // Its output goes where ours goes. Its exit status, or 128 + signal.
 int run_openly(const std::vector<std::string>& arguments);
 

@@ -89,7 +89,7 @@ void Schedule::run_one(std::size_t cell, std::size_t allocator, unsigned round) 
   if (interrupted() || !errors_[cell][allocator].empty()) return;
   show(cell, allocator);
   const Cell& point = plan_.cells[cell];
-  const Json run = run_once(options_.worker, point, allocators_[allocator], one_run(point, round));
+  const Json run = options_.run(point, allocators_[allocator], one_run(point, round));
   ++done_;
   if (interrupted()) return;
   if (run.contains("error")) {

@@ -1,6 +1,7 @@
 // Runs a plan: in rounds over all cells, in each cell every allocator once, in an order drawn anew.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@
 namespace hummock::tool {
 
 struct ScheduleOptions {
-  std::string worker;
+  // One run of a cell: what it reports, or {"error": …}.
+  std::function<Json(const Cell&, const Allocator&, const OneRun&)> run;
   std::uint64_t seed = 1;
   double timeout = 0;  // of a run; 0: by its length
   double memory = 0;   // resident bytes of a run; 0: most of what is available

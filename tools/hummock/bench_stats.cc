@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kMeasures[] = {"ops_per_second",       "seconds",    "cpu_seconds",
                                      "cpu_ns_per_operation", "peak_bytes", "settled_bytes",
-                                     "minor_faults",         "live_bytes"};
+                                     "minor_faults",         "live_bytes", "system_seconds"};
 constexpr const char* kPercentiles[] = {"p50", "p90", "p99", "p999", "max", "mean"};
 
 Json json_of(const Spread& spread) {
@@ -58,6 +58,12 @@ double median_of(const Json& result, const char* measure) {
   return found == result.end() || !found->is_object() ? 0 : found->value("median", 0.0);
 }
 
+// A run's figure, where runs may do more or less in the same time.
+double of_operation(const Json& result, const char* measure) {
+  const double operations = median_of(result, "ops_per_second") * median_of(result, "seconds");
+  return operations > 0 ? median_of(result, measure) / operations : 0;
+}
+
 // One kind of ratio; lower is better. `cost` is what a ratio is taken of: time or memory of one operation.
 struct Kind {
   const char* name;
@@ -72,6 +78,8 @@ constexpr Kind kKinds[] = {
      }},
     {"cpu_ratio", [](const Json& result) { return median_of(result, "cpu_ns_per_operation"); }},
     {"memory_ratio", [](const Json& result) { return median_of(result, "peak_bytes"); }},
+    {"fault_ratio", [](const Json& result) { return of_operation(result, "minor_faults"); }},
+    {"system_ratio", [](const Json& result) { return of_operation(result, "system_seconds"); }},
 };
 
 using Cell = std::vector<Json*>;

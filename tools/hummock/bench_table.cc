@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench_against.h"
 #include "bench_stats.h"
 
 namespace hummock::tool {
@@ -198,6 +199,7 @@ std::string terminal_table(const Json& document, bool colours) {
       text += padded(summary_value(summary_for(document, name), line), width(name), false);
     text += "\n";
   }
+  text += against_best_table(document);
   text += "\n" + worst_cells(document, names.front(), "time_ratio", "time") +
           worst_cells(document, names.front(), "memory_ratio", "memory");
   return text + notes(document);
@@ -239,6 +241,7 @@ std::string markdown_table(const Json& document, const std::string& by) {
     for (const std::string& name : names) text += " | " + summary_value(summary_for(document, name), line);
     text += " |\n";
   }
+  text += against_best_markdown(document);
   text += fmt::format("\nMeasured {} by `hummock bench`, {} mode, on {}. Versions: {}.\n",
                       document.value("date", "").substr(0, 10), document.value("mode", ""),
                       machine_line(document), allocator_list(document));

@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench_process.h"
-
 namespace hummock::tool {
 namespace {
 
@@ -68,18 +66,6 @@ std::string last_line(const std::string& text) {
                      end - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
-std::string what_failed(const Outcome& outcome, double timeout) {
-  if (interrupted()) return "interrupted";
-  if (outcome.too_large) return "ended because it took too much memory";
-  if (outcome.timed_out) return fmt::format("no end within {:.0f} s", timeout);
-  std::string line = last_line(outcome.err);
-  if (outcome.err.find("cannot be preloaded") != std::string::npos) return line;
-  if (outcome.status == 0) return "";
-  const std::string how = outcome.status > 128 ? fmt::format("killed by signal {}", outcome.status - 128)
-                                               : fmt::format("exit status {}", outcome.status);
-  return line.empty() ? how : how + ": " + line;
-}
-
 std::vector<std::string> arguments_for(const std::string& worker, const Cell& cell, const OneRun& options) {
   std::vector<std::string> arguments = {worker, cell.workload->name};
   const auto add = [&arguments](const char* name, const std::string& value) {
@@ -107,6 +93,26 @@ void set_derived(Json& run) {
 }
 
 }  // namespace
+
+std::string what_failed(const Outcome& outcome, double timeout) {
+  if (interrupted()) return "interrupted";
+  if (outcome.too_large) return "ended because it took too much memory";
+  if (outcome.timed_out) return fmt::format("no end within {:.0f} s", timeout);
+  std::string line = last_line(outcome.err);
+  if (outcome.err.find("cannot be preloaded") != std::string::npos) return line;
+  if (outcome.status == 0) return "";
+  const std::string how = outcome.status > 128 ? fmt::format("killed by signal {}", outcome.status - 128)
+                                               : fmt::format("exit status {}", outcome.status);
+  return line.empty() ? how : how + ": " + line;
+}
+
+void set_circumstances(Json& run, const Outcome& outcome) {
+  set_derived(run);
+  run["took_seconds"] = outcome.seconds;
+  run["others_cpu_seconds"] = std::max(0.0, outcome.other_seconds);
+  run["disturbed"] = outcome.other_seconds > std::max(kOthersLeast, kOthersPart * outcome.seconds) ||
+                     outcome.steal_seconds > kStealPart * outcome.seconds;
+}
 
 std::string find_worker(const std::string& name, const std::string& given) {
   std::string worker = given.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
@@ -138,11 +144,7 @@ Json run_once(const std::string& worker, const Cell& cell, const Allocator& allo
     error = "the worker's report was not understood";
   if (!error.empty()) return {{"error", error}, {"took_seconds", outcome.seconds}};
   for (const char* known : {"workload", "threads", "size", "seed"}) run.erase(known);
-  set_derived(run);
-  run["took_seconds"] = outcome.seconds;
-  run["others_cpu_seconds"] = std::max(0.0, outcome.other_seconds);
-  run["disturbed"] = outcome.other_seconds > std::max(kOthersLeast, kOthersPart * outcome.seconds) ||
-                     outcome.steal_seconds > kStealPart * outcome.seconds;
+  set_circumstances(run, outcome);
   return run;
 }
 

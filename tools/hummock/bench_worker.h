@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "bench_document.h"
 #include "bench_peers.h"
+#include "bench_process.h"
 
 namespace hummock::tool {
 
@@ -51,5 +52,10 @@ std::vector<Workload> list_workloads(const std::string& worker);
 // What the worker reports, with "disturbed" and what the run took in all; {"error": …} when it did not come
 // to an end.
 Json run_once(const std::string& worker, const Cell& cell, const Allocator& allocator, const OneRun& options);
+
+// Why a run did not come to an end, or an empty text.
+std::string what_failed(const Outcome& outcome, double timeout);
+// What the run took in all, what of it is derived, and "disturbed".
+void set_circumstances(Json& run, const Outcome& outcome);
 
 }  // namespace hummock::tool

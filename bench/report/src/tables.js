@@ -59,6 +59,9 @@ const tables = (() => {
       { id: "memory-best", label: "peak memory against the best other", ratio: true, value: (c, n) => model.memoryRatio(c, n, "best") },
       { id: "memory", label: "peak resident memory", show: format.bytes, better: "low", value: of(model.memory), spread: "peak_bytes" },
       { id: "settled", label: "resident memory after all is freed", show: format.bytes, better: "low", value: of(median("settled_bytes")), spread: "settled_bytes" },
+      { id: "system", label: "system time of a run", show: format.seconds, better: "low", value: of(median("system_seconds")), spread: "system_seconds" },
+      { id: "system-best", label: "system time against the best other", ratio: true, value: of((r) => r?.system_ratio?.vs_best ?? null) },
+      { id: "faults-best", label: "minor page faults against the best other", ratio: true, value: of((r) => r?.fault_ratio?.vs_best ?? null) },
       { id: "faults", label: "minor page faults", show: format.count, better: "low", value: of(median("minor_faults")), spread: "minor_faults" },
       { id: "p99", label: "latency p99", show: format.time, better: "low", value: of((r) => r?.latency?.p99 ?? null) },
     ];
