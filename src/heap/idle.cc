@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
 constexpr unsigned kSlabsPerStep = 3;  // of which pages went
-constexpr size_t kLooksPerRound = 64;
+constexpr size_t kLooksPerRound = 32;
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
@@ -26,6 +26,8 @@ os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
 pages::Headers round;                // guarded by idle_lock
 bool in_round;                       // likewise
 bool again;                          // likewise: what this round saw is worth another one
+size_t resting;                      // likewise: bytes that this round saw, freed by others and not drained
+size_t rested;                       // likewise: the last round
 uint64_t next_step;                  // ms; atomic, relaxed: a hint
 
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
@@ -40,18 +42,31 @@ bool is_candidate(const SlabHeader* slab) {
   return __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) != (count | kTried);
 }
 
+enum class Look : uint8_t {
+  by_time,
+  after_frees,  // only what exceeds a bound goes: the owner may be about to look
+  at_once,
+};
+
+bool rests_much() {
+  const size_t bound = pages::bound_by_use(size_t{6} << 20, 16);
+  return rested > bound || resting > bound;
+}
+
 // Bytes that went.
-size_t look_at(SlabHeader* slab, bool at_once) {
+size_t look_at(SlabHeader* slab, Look why) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const uint32_t count = slab::count_of(word);
   if (count == 0 || !worth_it(slab, count)) return 0;
   const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
   if (seen == (count | kTried)) return 0;
-  if (seen != count && !at_once) {
+  if (why != Look::at_once) resting += count * slab::row_of(slab).block_size;
+  if (seen != count && why != Look::at_once) {
     __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count), __ATOMIC_RELAXED);
     again = true;
     return 0;
   }
+  if (why == Look::after_frees && !rests_much()) return 0;
   slab::Held held;
   if (!slab::take_back(slab, word, &held)) return 0;
   const size_t bytes = slab::purge(slab, &held);
@@ -62,6 +77,8 @@ size_t look_at(SlabHeader* slab, bool at_once) {
 
 void end_round(uint64_t now, uint64_t pause) {
   in_round = false;
+  rested = resting;
+  resting = 0;
   Idle expected = Idle::looking;
   Idle next = again ? Idle::freed : Idle::nothing;
   __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -69,7 +86,7 @@ void end_round(uint64_t now, uint64_t pause) {
 }
 
 // Bytes that went.
-size_t step(size_t headers, uint64_t now, uint64_t pause) {
+size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
   if (!in_round) {
     round = pages::Headers();
     in_round = true;
@@ -84,7 +101,7 @@ size_t step(size_t headers, uint64_t now, uint64_t pause) {
       end_round(now, pause);
       break;
     }
-    const size_t gone = look_at(slab, false);
+    const size_t gone = look_at(slab, why);
     slabs += gone != 0;
     bytes += gone;
   }
@@ -94,23 +111,23 @@ size_t step(size_t headers, uint64_t now, uint64_t pause) {
 }
 
 // With the lock, which it gives up.
-void look(size_t headers, uint64_t now) {
+void look(size_t headers, Look why, uint64_t now) {
   os::Event event;
-  const size_t bytes = step(headers, now, static_cast<uint64_t>(options::values.decay_ms) / 8);
+  const size_t bytes = step(headers, why, now, static_cast<uint64_t>(options::values.decay_ms) / 8);
   idle_lock.unlock();
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
 __attribute__((noinline)) void tick_idle(uint64_t now) {
   if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
-  look(kHeadersPerStep, now);
+  look(kHeadersPerStep, Look::by_time, now);
 }
 
 }  // namespace
 
 void look_after_frees() {
   if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return;
-  look(relaxed(pages::used_slots) / kLooksPerRound + 1, os::now_ms());
+  look(relaxed(pages::used_slots) / kLooksPerRound + 1, Look::after_frees, os::now_ms());
 }
 
 bool tick() {
@@ -162,7 +179,7 @@ void walk_all() {
       continue;
     }
     os::LockGuard guard(idle_lock);
-    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) look_at(slab, true);
+    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) look_at(slab, Look::at_once);
   }
 }
 

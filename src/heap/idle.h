@@ -31,7 +31,7 @@ bool tick();
 void purge_idle();
 
 // A thread has handed over 64 KiB of others' blocks: what it frees pays for a look at some slabs, so that
-// nobody has to call later. A round takes 4 MiB of such frees.
+// nobody has to call later. A round takes 2 MiB of such frees.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 void look_after_frees();
 

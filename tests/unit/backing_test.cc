@@ -353,8 +353,9 @@ TEST_CASE("by default what is not in use stays on small pages") {
   for (char* block : blocks) memset(block, 1, kMiB);
   while (blocks.size() > 50) hummock_free(blocks.back()), blocks.pop_back();
   hummock_trim(0);
+  const auto before = says.collapses;  // while it was large
   tick_for(2000);
-  CHECK(says.collapses == 0);
+  CHECK(says.collapses == before);
   release_all(blocks);
 }
 
