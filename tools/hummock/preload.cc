@@ -121,9 +121,11 @@ std::string preloadable(const std::string& library) {
     if (place.empty() || place[0] != '/' || place.find_first_of(kCut) != std::string::npos) continue;
     const std::string folder = place + "/hummock-" + std::to_string(geteuid());
     const std::string inner = folder + "/" + hash(library);
+    std::string link = inner;
+    link.append("/").append(file);
     if (!own_folder(folder)) continue;
-    if (!leads_to(inner + "/" + file, library)) remove_dangling(folder);
-    if (own_folder(inner) && make_link(inner + "/" + file, library)) return inner + "/" + file;
+    if (!leads_to(link, library)) remove_dangling(folder);
+    if (own_folder(inner) && make_link(link, library)) return link;
   }
   throw std::runtime_error("the loader takes no path with a blank, a colon or a dollar, as " + library +
                            ", and there is no place for a link to it in /tmp, /var/tmp, /dev/shm");
