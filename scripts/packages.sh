@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|bench|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
+# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
   case $1 in
+    libraries) echo "g++ gcc libc6-dev binutils cmake ninja-build" ;;
+    tool) echo "libcli11-dev nlohmann-json3-dev libfmt-dev python3" ;;
     build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema" ;;
@@ -22,7 +24,7 @@ packages_of() {
 
 # Groups without which the work goes on, with less in it.
 is_optional() {
-  case $1 in demo | bench | fuzz) true ;; *) false ;; esac
+  case $1 in tool | demo | bench | fuzz) true ;; *) false ;; esac
 }
 
 wanted= optional=yes

@@ -115,7 +115,7 @@ class Packaging(unittest.TestCase):
 
     def test_the_pieces_are_there(self):
         for piece in ("bin/hummock", "bin/hummock-bench-work", "include/hummock/hummock.h",
-                      "include/hummock/hummock.hpp", "include/smmalloc.h", "share/man/man1/hummock.1",
+                      "include/hummock/hummock.hpp", "include/hummock-smmalloc/smmalloc.h", "share/man/man1/hummock.1",
                       "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, piece)), piece)
         self.assertIn("bin", output(os.path.join(self.prefix, "bin", "hummock"), "check", "cat"))
