@@ -35,6 +35,11 @@ def say(text=""):
     print(text, flush=True)
 
 
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"{text:40}", end="\r", file=sys.stderr, flush=True)
+
+
 def environment(library):
     # Debian's redis-server is linked to jemalloc: on the system's allocator, libc goes before it.
     return {**os.environ, "LD_PRELOAD": library or "libc.so.6"}
@@ -153,9 +158,9 @@ def compare(name, load, library):
     runs = {"system": [], "hummock": []}
     for turn in range(ROUNDS):
         for who, chosen in (("system", None), ("hummock", library)):
-            print(f"  round {turn + 1} of {ROUNDS}, {who} …   ", end="\r", file=sys.stderr, flush=True)
+            progress(f"  round {turn + 1} of {ROUNDS}, {who} …")
             runs[who].append(load(chosen))
-    print(" " * 40, end="\r", file=sys.stderr, flush=True)
+    progress("")
     rows = []
     say(f"  {'':22}{'system':>14}{'Hummock':>14}")
     for measure in runs["system"][0]:
@@ -202,8 +207,15 @@ def memory(program, library):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build")
-    build = os.path.abspath(parser.parse_args().build)
+    parser.add_argument("--picture", help="write the memory curve alone to this SVG file")
+    chosen = parser.parse_args()
+    build = os.path.abspath(chosen.build)
     library = os.path.join(build, "libhummock.so")
+    if chosen.picture:
+        samples, _ = memory(os.path.join(build, "bench", "demo_memory"), library)
+        with open(chosen.picture, "w", encoding="utf-8") as file:
+            file.write(demo_page.picture(samples))
+        return
     warning = busy()
     say("Each load runs twice on each allocator, in turn; medians. It takes about a minute.")
     if warning:

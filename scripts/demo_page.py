@@ -53,6 +53,18 @@ def curve(samples):
     return "\n".join(out) + "</svg>\n<p class=\"key\">" + "".join(key) + "</p>"
 
 
+def picture(samples):
+    """The same as a file of its own, for documents: the names stand beside the ends of the lines."""
+    drawing = curve(samples).partition("</svg>")[0].replace('viewBox="0 0 900 330"', 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1060 330"')
+    style = "<style>text { font: 13px system-ui, sans-serif; fill: #6b7685 } .grid { stroke: #8884 }</style>"
+    most = max(max(y for _, y in points) for points in samples.values()) * 1.05
+    names, lowest = [], 0.0
+    for name, points in sorted(samples.items(), key=lambda item: -item[1][-1][1]):
+        lowest = max(lowest + 17, 12 + 288 * (1 - points[-1][1] / most) + 4)  # none on another
+        names.append(f'<text x="896" y="{lowest:.0f}">{html.escape(name)} {points[-1][1]:,.0f} MiB</text>')
+    return drawing.replace("<title>", style + "<title>", 1) + "\n".join(names) + "</svg>\n"
+
+
 def table(rows):
     lines = ['<div class="scroll"><table><tr><th></th><th class="n">system</th><th class="n">Hummock</th><th></th></tr>']
     for row in rows:

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "doctor.h"
 #include "preload.h"
@@ -63,15 +63,16 @@ void check_library(const Facts& facts, Findings& out) {
 // Does the environment ask for huge pages of the pool? The default does not.
 bool asks_for_pool() {
   std::string asked;
-  for (const char* name : {"HUMMOCK_CONF", "HUMMOCK_HUGE_PAGES", "HUMMOCK_SPACE_HUGE"}) {
-    const char* value = getenv(name);
-    if (value != nullptr)
-      asked += strcmp(name, "HUMMOCK_CONF") == 0 ? value : std::string(",huge_pages:") + value;
-    asked += ",";
+  for (const auto& [variable, key] : {std::pair{"HUMMOCK_CONF", ""},
+                                      {"HUMMOCK_HUGE_PAGES", "huge_pages:"},
+                                      {"HUMMOCK_SPACE_HUGE", "space_huge:"}}) {
+    const char* value = getenv(variable);
+    if (value != nullptr) asked += std::string(key) + value + ",";
   }
-  for (const char* value : {":2m", ":1g", ":require"})
-    if (asked.find(std::string("huge_pages") + value) != std::string::npos) return true;
-  return asked.find("space_huge:") != std::string::npos;
+  for (const char* wish :
+       {"huge_pages:2m", "huge_pages:1g", "huge_pages:require", "space_huge:try", "space_huge:require"})
+    if (asked.find(wish) != std::string::npos) return true;
+  return false;
 }
 
 // ---- The kernel ---------------------------------------------------------------------------------
