@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .PHONY: all libraries tests configure demo test test-all test-bindings windows test-windows bench budget soak install \
-        uninstall format lint clean
+        uninstall dist deb rpm zip packages format lint clean
 
 CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
@@ -93,6 +93,16 @@ install: all
 # What the last install from this build put there.
 uninstall:
 	@cmake -DBUILD=build -DPREFIX=$(abspath $(PREFIX)) -P cmake/uninstall.cmake
+
+# Packages of what is committed, in out/packages, with their sizes and checksums; what is installed is tried in a
+# clean Debian (as root).
+dist deb rpm zip:
+	@scripts/packages.sh package-$@
+	@scripts/make_packages.sh $@
+
+packages: dist deb rpm zip
+	@scripts/try_packages.sh
+	@scripts/make_packages.sh sums
 
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.c')
 

@@ -16,6 +16,10 @@ packages_of() {
     windows) echo "g++-mingw-w64-x86-64-win32 g++-mingw-w64-i686-win32 python3" ;;
     wine) echo "wine wine64 python3" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    package-dist) echo "git" ;;
+    package-deb) echo "$(packages_of libraries) $(packages_of tool) git dpkg-dev debhelper lintian mmdebstrap" ;;
+    package-rpm) echo "$(packages_of libraries) $(packages_of tool) git rpm" ;;
+    package-zip) echo "$(packages_of windows) cmake ninja-build" ;;
     bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
     rust) echo "cargo rustc rust-clippy" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
