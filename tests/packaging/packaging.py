@@ -131,7 +131,7 @@ class Packaging(unittest.TestCase):
         os.mkdir(source)
         with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
             file.write(f"cmake_minimum_required(VERSION 3.22)\nproject(whole C CXX)\nadd_subdirectory(\"{SOURCE}\" hummock)\n"
-                       "get_directory_property(targets DIRECTORY \"{SOURCE}\" BUILDSYSTEM_TARGETS)\n"
+                       f"get_directory_property(targets DIRECTORY \"{SOURCE}\" BUILDSYSTEM_TARGETS)\n"
                        "file(WRITE targets.txt \"${targets}\")\n")
         output(CMAKE, "-S", source, "-B", build)
         with open(os.path.join(source, "targets.txt"), encoding="utf-8") as file:
