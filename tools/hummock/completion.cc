@@ -20,7 +20,7 @@ std::string plain(const std::string& text) {
   return safe;
 }
 
-std::vector<Word> options_of(const CLI::App& app) {
+std::vector<Word> words_of(const CLI::App& app) {
   std::vector<Word> words;
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames())
@@ -28,7 +28,7 @@ std::vector<Word> options_of(const CLI::App& app) {
   return words;
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
   std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
   std::erase_if(commands, [](const CLI::App* each) { return each->get_group().empty(); });
   return commands;
@@ -36,8 +36,8 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 
 std::string names_of(const CLI::App& app) {
   std::string names;
-  for (const CLI::App* each : commands_of(app)) names += each->get_name() + " ";
-  for (const Word& word : options_of(app)) names += word.name + " ";
+  for (const CLI::App* each : shown_commands(app)) names += each->get_name() + " ";
+  for (const Word& word : words_of(app)) names += word.name + " ";
   if (!names.empty()) names.pop_back();
   return names;
 }
@@ -58,7 +58,7 @@ void print_bash(const CLI::App& app) {
                "  case $command in\n"
                "  '') words='"
             << names_of(app) << "' ;;\n";
-  for (const CLI::App* each : commands_of(app))
+  for (const CLI::App* each : shown_commands(app))
     std::cout << "  " << each->get_name() << ") words='" << names_of(*each) << "' ;;\n";
   std::cout << "  esac\n"
                "  if [[ $command != '' && $word != -* ]]; then\n"
@@ -73,13 +73,13 @@ void print_bash(const CLI::App& app) {
 void print_zsh(const CLI::App& app) {
   std::cout << "#compdef hummock\n# zsh completion of hummock; made by: hummock completion zsh\n"
                "local -a commands\ncommands=(\n";
-  for (const CLI::App* each : commands_of(app))
+  for (const CLI::App* each : shown_commands(app))
     std::cout << "  '" << each->get_name() << ":" << plain(each->get_description()) << "'\n";
   std::cout
       << ")\nif ((CURRENT == 2)); then\n  _describe command commands\n  return\nfi\ncase $words[2] in\n";
-  for (const CLI::App* each : commands_of(app)) {
+  for (const CLI::App* each : shown_commands(app)) {
     std::cout << "  " << each->get_name() << ") _arguments";
-    for (const Word& word : options_of(*each)) std::cout << " '" << word.name << "[" << word.text << "]'";
+    for (const Word& word : words_of(*each)) std::cout << " '" << word.name << "[" << word.text << "]'";
     const std::string name = each->get_name();
     if (name == "run")
       std::cout << " '*::program:_normal'";
@@ -94,11 +94,11 @@ void print_zsh(const CLI::App& app) {
 
 void print_fish(const CLI::App& app) {
   std::cout << "# fish completion of hummock; made by: hummock completion fish\n";
-  for (const CLI::App* each : commands_of(app))
+  for (const CLI::App* each : shown_commands(app))
     std::cout << "complete -c hummock -n __fish_use_subcommand -f -a " << each->get_name() << " -d '"
               << plain(each->get_description()) << "'\n";
-  for (const CLI::App* each : commands_of(app))
-    for (const Word& word : options_of(*each))
+  for (const CLI::App* each : shown_commands(app))
+    for (const Word& word : words_of(*each))
       std::cout << "complete -c hummock -n '__fish_seen_subcommand_from " << each->get_name() << "' -l "
                 << word.name.substr(2) << " -d '" << word.text << "'\n";
   std::cout
