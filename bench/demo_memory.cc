@@ -1,5 +1,5 @@
-// What becomes of memory that a program frees: takes 400 MB in small blocks, frees all but one in 10,000, idles,
-// works a little. Prints the seconds and its resident MiB ten times a second.
+// What becomes of memory that a program frees: takes 400 MB in small blocks, frees all but one in 10,000,
+// idles, works a little. Prints the seconds and its resident MiB ten times a second.
 #include <unistd.h>
 
 #include <chrono>
@@ -26,7 +26,8 @@ void print_resident() {
   FILE* file = fopen("/proc/self/statm", "r");
   if (file == nullptr || fscanf(file, "%*s %ld", &pages) != 1) abort();
   fclose(file);
-  printf("%.2f %.1f\n", seconds(), static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1048576);
+  printf("%.2f %.1f\n", seconds(),
+         static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1048576);
   fflush(stdout);
 }
 

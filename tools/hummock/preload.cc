@@ -173,7 +173,7 @@ std::string said_by(const std::vector<std::string>& command) {
     _exit(127);
   }
   close(ends[1]);
-  const std::string said = read_all(ends[0]);
+  std::string said = read_all(ends[0]);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return said;
