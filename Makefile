@@ -2,29 +2,47 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install format lint clean
+.PHONY: all libraries tests configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
+        uninstall dist deb rpm zip packages format lint clean
 
-all: configure
-	@cmake --build build -j$(JOBS)
+CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
+
+# The libraries and the tool: build/libhummock.so, build/libhummock.a, build/hummock.
+all:
+	@scripts/packages.sh libraries
+	@scripts/packages.sh tool
+	@$(call CONFIGURE,release)
+	@cmake --build build -j$(JOBS) --target hummock_product
+
+# The libraries alone: compiler, cmake and ninja are enough.
+libraries:
+	@scripts/packages.sh libraries
+	@$(call CONFIGURE,release -DHUMMOCK_TOOLS=OFF -DHUMMOCK_TESTS=OFF -DHUMMOCK_BENCH=OFF)
+	@cmake --build build -j$(JOBS) --target hummock_shared hummock_static
 
 configure:
 	@scripts/packages.sh build test cross
-	@mkdir -p build
-	@cmake --preset release > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(call CONFIGURE,test)
 
-# A server load and a bundled program, on the system's allocator and on Hummock, in turn (about 30 s).
+# All of it, the tests and the benchmark programs too; warnings are errors.
+tests: configure
+	@cmake --build build -j$(JOBS)
+
+# Programs where malloc matters, on the system's and on Hummock, in turn: at most 60 s, and a page to look at.
 demo: all
 	@scripts/packages.sh demo
+	@$(call CONFIGURE,release -DHUMMOCK_BENCH=ON)
+	@cmake --build build -j$(JOBS) --target demo_server demo_memory
 	@python3 scripts/demo.py --build build
 
 CTEST = ctest --test-dir build --output-on-failure --no-label-summary --no-tests=error -j$(JOBS)
 
 # Something of each area: at most ten minutes on two idle cores, with the build. What it leaves out it names.
-test: all
+test: tests
 	@$(CTEST) -LE '^long$$'; status=$$?; scripts/left_out.sh build; exit $$status
 
 # All of them; with the two below, in .ci/run, at most forty minutes.
-test-all: all
+test-all: tests
 	@$(CTEST)
 
 # hummock.dll and hummock_bi.dll for 64 and 32 bits: out/windows-x64, out/windows-x86.
@@ -43,37 +61,54 @@ test-windows: windows
 	@for width in $(WINDOWS); do ctest --test-dir out/$$width --output-on-failure --no-tests=error -j$(JOBS) || exit 1; done
 
 # Pascal, Rust and Python, with their examples; fetches a few crates, setuptools and Free Pascal's own tests.
-test-bindings: all
+test-bindings: tests
 	@scripts/packages.sh bindings
 	@command -v cargo > /dev/null || scripts/packages.sh rust
 	@scripts/test_bindings.sh build
 
 # Hummock and all other allocators that are there on all workloads (2 min); docs/benchmarks.md says more.
-bench: all
-	@scripts/packages.sh bench
+bench:
+	@scripts/packages.sh libraries tool bench
+	@$(call CONFIGURE,release -DHUMMOCK_BENCH=ON)
+	@cmake --build build -j$(JOBS)
 	@build/hummock bench --quick --html build/report.html --json build/report.json
 	@echo "build/report.html has all of it to look at, build/report.json the figures"
 
 # Compilers, interpreters, servers and tools, which nothing was tuned on, with each allocator (15 min).
-bench-programs: all
+bench-programs: tests
 	@scripts/packages.sh bench programs
 	@build/hummock bench --programs --html build/programs.html --json build/programs.json
 	@echo "build/programs.html has all of it to look at, build/programs.json the figures"
 
 # Instructions and peak memory, which do not depend on what else the machine does.
-budget: all
+budget: tests
 	@for part in small large; do python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so $$part; done
 	@python3 tests/budget/memory.py --peers --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
 
 # Fuzz targets (with clang, else with bytes drawn at random) and the chaos program, for as long as is said.
 MINUTES ?= 60
 
-soak: all
+soak: tests
 	@scripts/packages.sh fuzz
 	@scripts/soak.sh build $(MINUTES)
 
+# Below PREFIX, which may be a folder of your own.
 install: all
-	@cmake --install build --prefix $(PREFIX)
+	@cmake --install build --prefix $(abspath $(PREFIX))
+
+# What the last install from this build put there.
+uninstall:
+	@cmake -DBUILD=build -DPREFIX=$(abspath $(PREFIX)) -P cmake/uninstall.cmake
+
+# Packages of what is committed, in out/packages, with their sizes and checksums; what is installed is tried in a
+# clean Debian (as root).
+dist deb rpm zip:
+	@scripts/packages.sh package-$@
+	@scripts/make_packages.sh $@
+
+packages: dist deb rpm zip
+	@scripts/try_packages.sh
+	@scripts/make_packages.sh sums
 
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.c')
 
@@ -81,11 +116,12 @@ format:
 	@scripts/packages.sh lint
 	@clang-format -i $(SOURCES)
 
-lint: configure
-	@scripts/packages.sh lint
+lint:
+	@scripts/packages.sh build test lint
+	@cmake --preset test -B out/lint -DHUMMOCK_GROUPS=OFF > /dev/null
 	@clang-format --dry-run --Werror $(SOURCES)
 	@scripts/check_layers.sh
-	@clang-tidy -p build --quiet $(shell git ls-files 'src/*.cc' 'tools/*.cc' | grep -v -e /windows -e /bohemia)
+	@clang-tidy -p out/lint --quiet $(shell git ls-files 'src/*.cc' 'tools/*.cc' | grep -v -e /windows -e /bohemia)
 
 clean:
 	@rm -rf build out

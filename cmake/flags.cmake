@@ -1,19 +1,21 @@
-# Compiler flags. Warnings are errors everywhere; the core's own flags stand in hummock_core_flags.
+# Compiler flags; the core's own flags stand in hummock_core_flags.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS ON)
 set(CMAKE_C_STANDARD 11)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(HUMMOCK_IS_TOP)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
-if(NOT CMAKE_BUILD_TYPE)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 
-add_compile_options(-Wall -Wextra -Werror)
+add_compile_options(-Wall -Wextra $<$<BOOL:${HUMMOCK_WERROR}>:-Werror>)
 
 if(HUMMOCK_SANITIZE)
   add_compile_options(-fsanitize=${HUMMOCK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

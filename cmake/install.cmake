@@ -6,8 +6,8 @@ install(TARGETS hummock_shared hummock_static EXPORT hummockTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/hummock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-# Where programs written for smmalloc look for it.
-install(FILES include/hummock/smmalloc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Where programs written for smmalloc look for it: in a folder of its own, so that it hides no other smmalloc.h.
+install(FILES include/hummock/smmalloc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hummock-smmalloc)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hummock)
 install(EXPORT hummockTargets NAMESPACE hummock:: DESTINATION ${package_dir})
@@ -24,8 +24,10 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
 else()
   set(pc_prefix "\${pcfiledir}/${pc_to_prefix}")
 endif()
-configure_file(cmake/hummock.pc.in hummock.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/hummock.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(package hummock hummock-smmalloc)
+  configure_file(cmake/${package}.pc.in ${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 foreach(page hummock.1 hummock.3 hummock.7)
   string(REGEX MATCH "[0-9]$" section ${page})
@@ -34,3 +36,11 @@ foreach(page hummock.1 hummock.3 hummock.7)
   endif()
 endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+option(HUMMOCK_STRIP "Strip what is installed; the library's debug file is installed beside it" ON)
+if(HUMMOCK_STRIP AND HUMMOCK_IS_TOP AND CMAKE_STRIP AND CMAKE_OBJCOPY)
+  configure_file(cmake/strip.cmake.in strip.cmake @ONLY)
+  # The last to run: the scripts of subfolders come after those of this one.
+  file(WRITE ${PROJECT_BINARY_DIR}/strip/CMakeLists.txt "install(SCRIPT ${PROJECT_BINARY_DIR}/strip.cmake)\n")
+  set(HUMMOCK_STRIP_LAST ${PROJECT_BINARY_DIR}/strip)
+endif()

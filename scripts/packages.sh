@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [build|demo|test|bench|programs|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
+# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|programs|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
   case $1 in
+    libraries) echo "g++ gcc libc6-dev binutils cmake ninja-build" ;;
+    tool) echo "libcli11-dev nlohmann-json3-dev libfmt-dev python3" ;;
     build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
     test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema" ;;
@@ -15,6 +17,10 @@ packages_of() {
     windows) echo "g++-mingw-w64-x86-64-win32 g++-mingw-w64-i686-win32 python3" ;;
     wine) echo "wine wine64 python3" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
+    package-dist) echo "git" ;;
+    package-deb) echo "$(packages_of libraries) $(packages_of tool) git dpkg-dev debhelper lintian mmdebstrap" ;;
+    package-rpm) echo "$(packages_of libraries) $(packages_of tool) git rpm" ;;
+    package-zip) echo "$(packages_of windows) cmake ninja-build" ;;
     bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
     rust) echo "cargo rustc rust-clippy" ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
@@ -23,7 +29,7 @@ packages_of() {
 
 # Groups without which the work goes on, with less in it.
 is_optional() {
-  case $1 in demo | bench | programs | fuzz) true ;; *) false ;; esac
+  case $1 in tool | demo | bench | programs | fuzz) true ;; *) false ;; esac
 }
 
 wanted= optional=yes

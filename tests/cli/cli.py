@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,8 +31,13 @@ class Run(unittest.TestCase):
         done = hummock("run", "--", "cat", "/proc/self/maps")
         self.assertIn(os.path.realpath(LIBRARY), done.stdout)
 
-    def test_a_killed_program(self):
-        self.assertEqual(hummock("run", "--", "sh", "-c", "kill -9 $$").returncode, 128 + 9)
+    def test_it_becomes_the_program(self):
+        self.assertEqual(hummock("run", "--", "sh", "-c", "kill -9 $$").returncode, -9)
+        with subprocess.Popen([TOOL, "run", "--", "sh", "-c", "trap 'echo got it; exit 5' WINCH; echo $$; while :; do sleep 0.05; done"],
+                              stdout=subprocess.PIPE, text=True) as child:
+            self.assertEqual(int(child.stdout.readline()), child.pid)
+            child.send_signal(signal.SIGWINCH)
+            self.assertEqual((child.stdout.readline(), child.wait(timeout=600)), ("got it\n", 5))
 
     def test_options_reach_the_library(self):
         statistics = hummock("run", "--stats", "--", "true").stderr
@@ -174,9 +180,65 @@ class Run(unittest.TestCase):
             self.assertEqual(done.returncode, 0)
             self.assertIn("its own malloc", done.stderr)
 
-    def test_check(self):
-        self.assertEqual(hummock("check", "cat").returncode, 0)
-        self.assertEqual(hummock("check", "no-such-program-here").returncode, 1)
+    def checks(self, status, words, subject):
+        done = hummock("check", subject)
+        self.assertEqual((done.returncode, done.stderr), (status, ""), done.stdout)
+        self.assertIn(words, done.stdout)
+
+    def test_check_of_programs(self):
+        self.checks(0, "can be preloaded", "cat")
+        self.checks(1, "not found", "no-such-program-here")
+        self.checks(1, "not executable", "/etc/passwd")
+        hello = "int main(void) { return 0; }"
+        static = os.path.join(os.path.dirname(os.path.realpath(LIBRARY)), "libhummock.a")
+        with tempfile.TemporaryDirectory() as folder:
+            self.checks(0, "linked into it", compiled(folder, hello, "-static", "-x", "none", static, "-Wl,-u,hummock_malloc", "-pthread", "-s"))
+            self.checks(1, "pkg-config --static", compiled(folder, hello, "-static"))
+            if subprocess.run(["cc", "-fsanitize=address", "-x", "c", "-", "-o", folder + "/try"], input=hello, text=True,
+                              check=False, capture_output=True).returncode == 0:
+                self.checks(1, "AddressSanitizer", compiled(folder, hello, "-fsanitize=address"))
+            self.checks(1, "defines its own malloc",
+                        compiled(folder, "void* malloc(unsigned long n) { return 0; } " + hello, "-rdynamic", "-w"))
+
+    def test_check_of_processes(self):
+        self.checks(1, "no such process", "999999999")
+        for start, status, words in (((), 1, "does not run on Hummock"), ((TOOL, "run", "--"), 0, "runs on Hummock")):
+            with subprocess.Popen([*start, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+                child.stdin.write(b"x")
+                child.stdin.flush()
+                child.stdout.read(1)  # it runs by now
+                self.checks(status, words, str(child.pid))
+                child.stdin.close()
+
+    def test_what_is_not_understood_is_named(self):
+        for bad, words in ((("run", "--stat", "--", "true"), "hummock run: there is no option --stat; the nearest is --stats"),
+                           (("run", "--nonsense", "--", "true"), "hummock run: there is no option --nonsense\n"),
+                           (("runn",), "hummock: there is no command runn; the nearest is run"),
+                           (("bench", "--qick"), "hummock bench: there is no option --qick; the nearest is --quick")):
+            done = hummock(*bad)
+            self.assertEqual((done.returncode, done.stdout), (125 if bad[0] == "run" else 2, ""))
+            self.assertIn(words, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_help(self):
+        for arguments in ((), ("--help",), ("run", "--help"), ("check", "--help")):
+            done = hummock(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("Examples:", done.stdout)
+
+    def test_completion(self):
+        bash = hummock("completion", "bash").stdout
+        script = bash + "\ncomplete_it() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _hummock; echo \"${COMPREPLY[@]}\"; }\n"
+        for words, reply in (("hummock ru", "run"), ("hummock run --chec", "--checked"), ("hummock bench --qui", "--quick"),
+                             ("hummock run -- /etc/passw", "/etc/passwd")):
+            done = subprocess.run(["bash", "-c", script + "complete_it " + words], capture_output=True, text=True, check=True)
+            self.assertIn(reply, done.stdout.split())
+        for shell in ("zsh", "fish"):
+            done = hummock("completion", shell)
+            self.assertIn("checked", done.stdout)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=done.stdout, text=True, check=True)
+        self.assertEqual(hummock("completion", "tcsh").returncode, 2)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOOL = sys.argv[1]
 sys.path.insert(0, sys.argv[2])
@@ -113,11 +114,17 @@ class Described(unittest.TestCase):
     def test_set_aside(self):
         topic = "huge pages set aside"
         none = {POOL + "nr_hugepages": "0", POOL + "free_hugepages": "0"}
-        self.finding(topic, "finding", none, "sysctl -w vm.nr_overcommit_hugepages=1024", "0 of 2 MiB")
-        self.finding(topic, "finding", {POOL + "free_hugepages": "15"}, state="15 free")
-        self.finding(topic, "finding", {POOL + "resv_hugepages": "60"})  # promised to others
+        self.finding(topic, "note", none, "sysctl -w vm.nr_overcommit_hugepages=1024", "0 of 2 MiB")  # by default not needed
+        for name, value in (("HUMMOCK_CONF", "decay_ms:1,huge_pages:2m"), ("HUMMOCK_HUGE_PAGES", "require"),
+                            ("HUMMOCK_SPACE_HUGE", "try")):
+            with unittest.mock.patch.dict(os.environ, {name: value}):
+                self.finding(topic, "finding", none)
+        with unittest.mock.patch.dict(os.environ, {"HUMMOCK_CONF": "huge_pages:thp"}):
+            self.finding(topic, "note", none)
+        self.finding(topic, "note", {POOL + "free_hugepages": "15"}, state="15 free")
+        self.finding(topic, "note", {POOL + "resv_hugepages": "60"})  # promised to others
         self.finding(topic, "fine", {**none, POOL + "nr_overcommit_hugepages": "100"})
-        self.finding(topic, "finding", {**none, POOL + "nr_overcommit_hugepages": "100", POOL + "surplus_hugepages": "90"},
+        self.finding(topic, "note", {**none, POOL + "nr_overcommit_hugepages": "100", POOL + "surplus_hugepages": "90"},
                      "sysctl -w vm.nr_overcommit_hugepages=1124")
         self.finding(topic, "note", {name: None for name in GOOD if name.startswith(POOL)})
         self.finding("huge pages of 1 GiB", "note", {GIANTS + "nr_hugepages": "0"},
@@ -170,6 +177,19 @@ class Described(unittest.TestCase):
             done = subprocess.run([TOOL, "doctor", "--root", root], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("no proc folder", done.stderr)
+
+    def test_the_library_is_tried(self):
+        _, found = look()
+        self.assertEqual(found["library"]["level"], "fine", found["library"])
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "hummock")
+            shutil.copy(TOOL, tool)
+            for library in (None, "/etc/passwd"):
+                if library:
+                    shutil.copy(library, os.path.join(folder, "libhummock.so.1"))
+                done = subprocess.run([tool, "doctor", "--json"], capture_output=True, text=True, check=False)
+                found = {each["topic"]: each for each in json.loads(done.stdout)["findings"]}
+                self.assertEqual((done.returncode, found["library"]["level"]), (1, "finding"), found["library"])
 
     def test_text(self):
         done = subprocess.run([TOOL, "doctor"], capture_output=True, text=True, timeout=1500, check=False)
@@ -229,7 +249,8 @@ class This(unittest.TestCase):
     def test_the_pool(self):
         if huge_pool.read("nr_hugepages") != 0:
             self.skipTest("pages are set aside here")
-        self.fixes("huge pages set aside", huge_pool.FOLDER + "nr_overcommit_hugepages", "0")
+        with unittest.mock.patch.dict(os.environ, {"HUMMOCK_HUGE_PAGES": "2m"}):
+            self.fixes("huge pages set aside", huge_pool.FOLDER + "nr_overcommit_hugepages", "0")
 
     def test_transparent(self):
         if huge_pool.thp_mode() == "none":

@@ -2,13 +2,14 @@
 """Installs the build into a folder of its own and builds a small program against it in each way."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-CMAKE, BUILD = sys.argv[1:3]
+CMAKE, BUILD, SOURCE = sys.argv[1:4]
 PROGRAM = """#include <hummock/hummock.h>
 #include <stdlib.h>
 int main(void) { free(malloc(10)); return hummock_is_active() ? 0 : 1; }
@@ -73,7 +74,7 @@ class Packaging(unittest.TestCase):
 
     def test_the_headers_in_strict_c_and_cxx(self):
         env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libraries, "pkgconfig"))
-        flags = output("pkg-config", "--cflags", "--libs", "hummock", env=env).split()
+        flags = output("pkg-config", "--cflags", "--libs", "hummock-smmalloc", env=env).split()
         warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
         source = os.path.join(self.folder, "main.cc")
         with open(source, "w", encoding="ascii") as file:
@@ -88,6 +89,63 @@ class Packaging(unittest.TestCase):
             file.write("#include <hummock/proxy_inline.h>\nint main(void) { return HUMMOCK_VERSION_MAJOR - 1; }\n")
         for compiler in filter(shutil.which, ("gcc", "clang")):
             output(compiler, strict, "-o", os.path.join(self.folder, "strict"), "-std=c99", *warnings, *flags)
+
+    def test_smmalloc_in_cxx11(self):
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libraries, "pkgconfig"))
+        flags = output("pkg-config", "--cflags", "--libs", "hummock-smmalloc", env=env).split()
+        source = os.path.join(self.folder, "cxx11.cc")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("#include <smmalloc.h>\nint main() {\n  sm_allocator space = _sm_allocator_create(2, 1 << 20);\n"
+                       "  _sm_free(space, _sm_malloc(space, 10, 16));\n  _sm_allocator_destroy(space);\n}\n")
+        program = os.path.join(self.folder, "cxx11")
+        output("g++", source, "-o", program, "-std=c++11", "-pedantic", "-Wall", "-Werror", *flags)
+        self.runs(program)
+        self.assertFalse(os.path.exists(os.path.join(self.prefix, "include", "smmalloc.h")))
+
+    def test_what_is_installed_is_stripped(self):
+        self.assertNotIn(".debug_info", output("readelf", "-SW", self.library))
+        name = os.path.basename(os.path.realpath(self.library)) + ".debug"
+        self.assertIn(name, output("readelf", "--string-dump=.gnu_debuglink", self.library))
+        self.assertIn(".debug_info", output("readelf", "-SW", os.path.join(self.libraries, ".debug", name)))
+        self.assertLess(os.path.getsize(self.library), 1 << 20)
+
+    def test_uninstall_leaves_nothing(self):
+        build, prefix = os.path.join(self.folder, "own"), os.path.join(self.folder, "pre fix")
+        os.mkdir(build)
+        os.mkdir(prefix)
+        with open(os.path.join(prefix, "mine"), "w", encoding="ascii"):
+            pass
+        output(CMAKE, "--install", BUILD, "--prefix", prefix)
+        shutil.copy(os.path.join(BUILD, "install_manifest.txt"), build)
+        script = os.path.join(SOURCE, "cmake", "uninstall.cmake")
+        other = subprocess.run([CMAKE, f"-DBUILD={build}", "-DPREFIX=/elsewhere", "-P", script], capture_output=True, text=True,
+                               check=False)
+        self.assertNotEqual(other.returncode, 0)
+        self.assertIn("was not below /elsewhere", " ".join(other.stderr.split()))
+        output(CMAKE, f"-DBUILD={build}", f"-DPREFIX={prefix}", "-P", script)
+        left = [os.path.join(where, name) for where, _, files in os.walk(prefix) for name in files]
+        self.assertEqual(left, [os.path.join(prefix, "mine")])
+        self.assertEqual([where for where, _, _ in os.walk(prefix) if "hummock" in os.path.basename(where)], [])
+
+    def test_as_a_part_of_a_project_only_the_libraries_are_built(self):
+        source, build = os.path.join(self.folder, "whole"), os.path.join(self.folder, "whole-build")
+        os.mkdir(source)
+        with open(os.path.join(source, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+            file.write(f"cmake_minimum_required(VERSION 3.22)\nproject(whole C CXX)\nadd_subdirectory(\"{SOURCE}\" hummock)\n"
+                       f"get_directory_property(targets DIRECTORY \"{SOURCE}\" BUILDSYSTEM_TARGETS)\n"
+                       "file(WRITE targets.txt \"${targets}\")\n")
+        output(CMAKE, "-S", source, "-B", build)
+        with open(os.path.join(source, "targets.txt"), encoding="utf-8") as file:
+            targets = set(file.read().split(";"))
+        self.assertLessEqual({"hummock_shared", "hummock_static"}, targets)
+        self.assertEqual(targets & {"hummock", "hummock_bench_work", "doctest_main", "hummock_ranked"}, set())
+        flags = "".join(path.read_text(encoding="utf-8") for path in pathlib.Path(build).rglob("flags.make"))
+        self.assertNotIn("-Werror", flags)
+
+    def test_no_name_of_the_last_release_is_gone(self):
+        names = {line.split()[-1] for line in output("nm", "-D", "--defined-only", self.library).splitlines()}
+        with open(os.path.join(SOURCE, "src", "faces", "symbols.txt"), encoding="ascii") as file:
+            self.assertEqual(set(file.read().split()) - names, set())
 
     def test_cmake_package(self):
         source, build = os.path.join(self.folder, "source"), os.path.join(self.folder, "build")
@@ -115,7 +173,8 @@ class Packaging(unittest.TestCase):
 
     def test_the_pieces_are_there(self):
         for piece in ("bin/hummock", "bin/hummock-bench-work", "include/hummock/hummock.h",
-                      "include/hummock/hummock.hpp", "include/smmalloc.h", "share/man/man1/hummock.1",
+                      "include/hummock/hummock.hpp", "include/hummock-smmalloc/smmalloc.h", "share/bash-completion/completions/hummock",
+                      "share/zsh/site-functions/_hummock", "share/fish/vendor_completions.d/hummock.fish", "share/man/man1/hummock.1",
                       "share/man/man3/hummock.3", "share/man/man7/hummock.7"):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, piece)), piece)
         self.assertIn("bin", output(os.path.join(self.prefix, "bin", "hummock"), "check", "cat"))

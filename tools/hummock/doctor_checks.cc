@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "doctor.h"
+#include "preload.h"
+#include "run.h"
 
 namespace hummock::tool {
 namespace {
@@ -28,6 +32,47 @@ std::string size_text(Number bytes) {
   char text[32];
   snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
   return text;
+}
+
+// ---- The library --------------------------------------------------------------------------------
+
+// The tool starts itself with it, so that what can be wrong with a preload shows here.
+void check_library(const Facts& facts, Findings& out) {
+  if (!facts.is_real()) return;
+  const std::string library = find_library();
+  if (library.empty()) {
+    out.push_back({"library", Level::finding, "libhummock.so.1 is not beside the tool",
+                   "hummock run has nothing to preload", "",
+                   "install Hummock anew, or name the library: hummock run --lib"});
+    return;
+  }
+  std::string why;
+  try {
+    why = trial(preloadable(library));
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  if (why.empty()) {
+    out.push_back({"library", Level::fine, library + " loads and serves malloc", "", ""});
+  } else {
+    out.push_back({"library", Level::finding, library + " does not load: " + why,
+                   "no program can run on Hummock", "", "build it on this machine, or for its libc"});
+  }
+}
+
+// Does the environment ask for huge pages of the pool? The default does not.
+bool asks_for_pool() {
+  std::string asked;
+  for (const auto& [variable, key] : {std::pair{"HUMMOCK_CONF", ""},
+                                      {"HUMMOCK_HUGE_PAGES", "huge_pages:"},
+                                      {"HUMMOCK_SPACE_HUGE", "space_huge:"}}) {
+    const char* value = getenv(variable);
+    if (value != nullptr) asked += std::string(key) + value + ",";
+  }
+  for (const char* wish :
+       {"huge_pages:2m", "huge_pages:1g", "huge_pages:require", "space_huge:try", "space_huge:require"})
+    if (asked.find(wish) != std::string::npos) return true;
+  return false;
 }
 
 // ---- The kernel ---------------------------------------------------------------------------------
@@ -137,9 +182,10 @@ void check_pool(const Facts& facts, Findings& out) {
     // An eighth of the memory, on demand: nothing is taken from others before it is used.
     const Number kib = facts.number_field("/proc/meminfo", "MemTotal").value_or(0);
     const Number pages = std::max<Number>(64, kib / 2048 / 8);
-    finding.level = Level::finding;
+    finding.level = asks_for_pool() ? Level::finding : Level::note;
     finding.consequence =
-        "fewer than the 16 that the first region takes: huge_pages:2m falls back to transparent ones, "
+        "matters only to who asks for them: fewer than the 16 that the first region takes: huge_pages:2m "
+        "falls back to transparent ones, "
         "huge_pages:require does not start";
     finding.fix = "sysctl -w vm.nr_overcommit_hugepages=" + std::to_string(more + pages);
     finding.hint = "early, while memory is not fragmented; vm.nr_hugepages sets them aside for good";
@@ -334,6 +380,7 @@ void check_memory(const Facts& facts, Findings& out) {
 std::vector<Finding> examine(const Facts& facts) {
   Findings out;
   if (!facts.text("/proc/meminfo") && !facts.text("/proc/sys/kernel/osrelease")) return out;
+  check_library(facts, out);
   check_kernel(facts, out);
   check_memory(facts, out);
   check_thp(facts, out);

@@ -2,15 +2,18 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 
 #include "bench.h"
+#include "check.h"
+#include "completion.h"
 #include "doctor.h"
 #include "hummock/hummock.h"
 #include "log_cli.h"
-#include "program.h"
 #include "run.h"
 #include "spaces.h"
 #include "symbolize.h"
+#include "usage.h"
 
 namespace {
 
@@ -21,21 +24,11 @@ using namespace hummock::tool;
 constexpr const char* kVersion = HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
     HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_PATCH);
 
-int check(const std::string& name) {
-  const Program program = inspect(name);
-  const std::string reason = obstacle(program);
-  const std::string warning = doubt(program);
-  printf("%s: %s\n", program.path.c_str(),
-         !reason.empty()    ? reason.c_str()
-         : !warning.empty() ? warning.c_str()
-                            : "Hummock can be preloaded");
-  return reason.empty() ? 0 : 1;
-}
-
 int dispatch(int count, char** arguments) {
   CLI::App app("Hummock, a memory allocator for multi-core machines");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
+  app.footer(kExamples);
 
   RunOptions options;
   CLI::App* run_command = app.add_subcommand("run", "run a program with Hummock as its malloc");
@@ -61,12 +54,14 @@ int dispatch(int count, char** arguments) {
   of_space(run_command->add_flag("--lock", options.space_lock, "keep it in memory"));
   of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "in huge pages"));
   of_space(run_command->add_flag("--zero", options.space_zero, "malloc hands out zeros"));
-  run_command->add_option("command", options.command, "the program and its arguments, after --")->required();
-  run_command->prefix_command(false)->positionals_at_end();
+  run_command->add_option("program", options.command, "the program and its arguments, after --")->required();
+  run_command->prefix_command(false)->positionals_at_end()->footer(kRunNotes);
 
   std::string name;
-  CLI::App* check_command = app.add_subcommand("check", "say whether a program can run on Hummock");
-  check_command->add_option("program", name, "its name or path")->required();
+  CLI::App* check_command =
+      app.add_subcommand("check", "say whether a program can run on Hummock, or a process does");
+  check_command->add_option("program", name, "its name or path, or the number of a process")->required();
+  check_command->footer(kCheckNotes);
   SpacesOptions watched;
   CLI::App* spaces_command = app.add_subcommand("spaces", "list the deterministic spaces of a process");
   spaces_command->add_option("pid", watched.pid, "its number")->required()->check(CLI::PositiveNumber);
@@ -77,25 +72,37 @@ int dispatch(int count, char** arguments) {
   spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
   CLI::App* symbolize_command = app.add_subcommand(
       "symbolize", "put functions, files and lines into reports of checked mode, from standard input");
+  std::string shell;
+  CLI::App* completion_command = app.add_subcommand("completion", "print the completion of a shell");
+  completion_command->add_option("shell", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
   BenchCommand bench_command(app);
 
+  if (count < 2) {
+    std::cout << app.help();
+    return 0;
+  }
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
-    const bool fails = error.get_exit_code() != 0;
-    if (!fails || count < 2 || strcmp(arguments[1], "run") != 0) return app.exit(error);
-    fprintf(stderr, "hummock run: %s\n", error.what());
-    return kCannotOverride;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fprintf(stderr, "%s\n", explain(app, count, arguments, error).c_str());
+    return count > 1 && strcmp(arguments[1], "run") == 0 ? kCannotOverride : kUsage;
   }
   if (*version_command) {
     printf("hummock %s\n", kVersion);
     return 0;
   }
   if (*symbolize_command) return symbolize();
+  if (*completion_command) {
+    print_completion(app, shell);
+    return 0;
+  }
   if (*spaces_command) return spaces(watched);
   if (doctor_command.chosen()) return doctor_command.run();
   if (log_command.chosen()) return log_command.run();

@@ -121,9 +121,11 @@ std::string preloadable(const std::string& library) {
     if (place.empty() || place[0] != '/' || place.find_first_of(kCut) != std::string::npos) continue;
     const std::string folder = place + "/hummock-" + std::to_string(geteuid());
     const std::string inner = folder + "/" + hash(library);
+    std::string link = inner;
+    link.append("/").append(file);
     if (!own_folder(folder)) continue;
-    if (!leads_to(inner + "/" + file, library)) remove_dangling(folder);
-    if (own_folder(inner) && make_link(inner + "/" + file, library)) return inner + "/" + file;
+    if (!leads_to(link, library)) remove_dangling(folder);
+    if (own_folder(inner) && make_link(link, library)) return link;
   }
   throw std::runtime_error("the loader takes no path with a blank, a colon or a dollar, as " + library +
                            ", and there is no place for a link to it in /tmp, /var/tmp, /dev/shm");
@@ -146,12 +148,35 @@ std::string trial(const std::string& name) {
   const int error = errno;
   close(answer[1]);
   close(errors[1]);
-  const bool loaded = !read_all(answer[0]).empty();
+  const std::string said_active = read_all(answer[0]);
   const std::string said = read_all(errors[0]);
   if (child < 0) return strerror(error);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return loaded ? "" : reason_of_loader(said);
+  if (said_active == "0") return "another malloc goes before it";
+  return !said_active.empty() ? "" : reason_of_loader(said);
+}
+
+std::string said_by(const std::vector<std::string>& command) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    unsetenv("LD_PRELOAD");
+    dup2(ends[1], 1);
+    dup2(ends[1], 2);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  std::string said = read_all(ends[0]);
+  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return said;
 }
 
 }  // namespace hummock::tool

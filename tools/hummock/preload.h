@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace hummock::tool {
 
@@ -13,5 +14,9 @@ std::string preloadable(const std::string& library);
 
 // Loads the library before a process of our own. Empty, or why the loader does not take it.
 std::string trial(const std::string& name);
+
+// What a program prints, on both descriptors, with no LD_PRELOAD in its environment. Empty when it cannot
+// run.
+std::string said_by(const std::vector<std::string>& command);
 
 }  // namespace hummock::tool

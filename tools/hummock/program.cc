@@ -10,6 +10,9 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <utility>
+
+#include "preload.h"
 
 namespace hummock::tool {
 namespace {
@@ -52,6 +55,12 @@ std::string interpreter(const std::string& content) {
   return program;
 }
 
+constexpr std::pair<const char*, const char*> kSanitizers[] = {{"__asan_init", "AddressSanitizer"},
+                                                               {"__hwasan_init", "HWAddressSanitizer"},
+                                                               {"__tsan_init", "ThreadSanitizer"},
+                                                               {"__msan_init", "MemorySanitizer"},
+                                                               {"__lsan_init", "LeakSanitizer"}};
+
 // A table of `count` entries at `offset`, if it lies in the file.
 template <class T>
 const T* table(const std::string& content, uint64_t offset, uint64_t count) {
@@ -70,12 +79,17 @@ void read_sections(const std::string& content, const Elf64_Ehdr& header, Program
                  ? std::string(content.c_str() + strings.sh_offset + at)
                  : std::string();
     };
+    const auto defines = [&](const Elf64_Sym& symbol, const char* name) {
+      return symbol.st_shndx != SHN_UNDEF && text(symbol.st_name) == name;
+    };
     if (section.sh_type == SHT_DYNSYM) {
       const uint64_t count = section.sh_size / sizeof(Elf64_Sym);
       const auto* symbols = table<Elf64_Sym>(content, section.sh_offset, count);
       for (uint64_t k = 0; symbols != nullptr && k < count; ++k) {
-        if (symbols[k].st_shndx != SHN_UNDEF && text(symbols[k].st_name) == "malloc")
-          program.own_malloc = true;
+        if (defines(symbols[k], "malloc"))
+          program.own_malloc = "defines its own malloc, which goes before a preloaded one";
+        for (const auto& [symbol, name] : kSanitizers)
+          if (text(symbols[k].st_name) == symbol) program.sanitizer = name;
       }
     } else if (section.sh_type == SHT_DYNAMIC) {
       const uint64_t count = section.sh_size / sizeof(Elf64_Dyn);
@@ -102,12 +116,17 @@ void read_elf(const std::string& content, Program& program) {
   program.elf = true;
   program.foreign = header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine;
   if (program.foreign) return;
-  bool loader = false;
   const auto* segments = table<Elf64_Phdr>(content, header.e_phoff, header.e_phnum);
   for (unsigned i = 0; segments != nullptr && i < header.e_phnum; ++i) {
-    if (segments[i].p_type == PT_INTERP) loader = true;
+    if (segments[i].p_type != PT_INTERP) continue;
+    if (table<char>(content, segments[i].p_offset, segments[i].p_filesz) != nullptr)
+      program.loader = content.c_str() + segments[i].p_offset;
   }
-  program.is_static = !loader;
+  program.is_static = program.loader.empty();
+  program.musl = program.loader.find("ld-musl") != std::string::npos;
+  // A text of the library's that no stripping removes.
+  program.holds_hummock = content.find("HUMMOCK_RUN_NOTIFY=") != std::string::npos;
+  if (program.holds_hummock) return;
   read_sections(content, header, program);
 }
 
@@ -152,14 +171,42 @@ std::string obstacle(const Program& program) {
   if (program.error == 127) return "not found";
   if (program.error == 126) return "not executable";
   if (program.foreign) return "built for another architecture than this Hummock";
+  if (program.holds_hummock) return "";
   if (program.elf && program.is_static) return "statically linked: nothing can be preloaded into it";
+  if (program.musl) return "stands on musl, and this Hummock on glibc";
+  if (!program.sanitizer.empty())
+    return "built with " + program.sanitizer + ", which brings a malloc of its own";
   if (program.privileged)
     return "runs with more rights than yours (set-uid, set-gid or capabilities): the loader ignores preloads";
   return "";
 }
 
+std::string advice(const Program& program) {
+  if (program.error == 127) return "name its path, or put its folder into PATH";
+  if (program.foreign) return "use a Hummock that is built for the program's architecture";
+  if (program.is_static)
+    return "link Hummock into it: pkg-config --static --libs hummock, or hummock::static in CMake";
+  if (program.musl) return "run the glibc build of the program, if there is one";
+  if (!program.sanitizer.empty())
+    return "build it without the sanitizer; hummock run --checked finds misuse of memory too";
+  if (program.privileged)
+    return "root can name the library in /etc/ld.so.preload, which serves such programs as well";
+  if (!program.own_malloc.empty())
+    return "build it without its allocator (redis: make MALLOC=libc), or with libhummock.a";
+  return "";
+}
+
+std::string listed(const Program& program, const std::string& preload) {
+  // Only glibc's loader lists; another might start the program.
+  const std::string loader = program.loader.substr(program.loader.rfind('/') + 1);
+  if (loader.compare(0, 8, "ld-linux") != 0) return "";
+  const std::string said = said_by({program.loader, "--preload", preload, "--list", program.path});
+  if (said.find(preload) != std::string::npos) return "";
+  return said.empty() ? "" : said.substr(0, said.find('\n'));
+}
+
 std::string doubt(const Program& program) {
-  if (program.own_malloc) return "defines its own malloc, which goes before a preloaded one";
+  if (!program.own_malloc.empty()) return program.own_malloc;
   if (!program.allocators.empty())
     return "is linked to " + program.allocators.front() + "; a preloaded malloc goes before it";
   return "";

@@ -13,7 +13,11 @@ struct Program {
   bool foreign = false;                 // another width or architecture than this tool
   bool is_static = false;               // no dynamic loader: nothing can be preloaded
   bool privileged = false;              // set-uid, set-gid or file capabilities
-  bool own_malloc = false;              // defines malloc itself
+  bool musl = false;                    // its loader is musl's
+  bool holds_hummock = false;           // libhummock.a is linked into it
+  std::string loader;                   // the file's PT_INTERP
+  std::string sanitizer;                // the sanitizer it was built with, which brings a malloc of its own
+  std::string own_malloc;               // in words: why malloc is the program's own; empty when it is not
   std::vector<std::string> allocators;  // allocator libraries it is linked to
 };
 
@@ -21,6 +25,11 @@ Program inspect(const std::string& name);
 
 // Why preloading cannot work, or an empty text.
 std::string obstacle(const Program& program);
+// What may be done about an obstacle or a malloc of the program's own; empty: nothing.
+std::string advice(const Program& program);
+// Asks the program's own loader, without starting the program, whether it takes the library. Empty, or why
+// not.
+std::string listed(const Program& program, const std::string& preload);
 // What may stand in its way, or an empty text.
 std::string doubt(const Program& program);
 

@@ -130,10 +130,10 @@ void draw_total(const RegionLog& log, std::ostream& out) {
 
 void draw_durations(const RegionLog& log, std::ostream& out) {
   // 0.01 … 10,000 ms, each power of ten as high as another.
-  constexpr double kLow = -2, kHigh = 4;
+  constexpr int kLow = -2, kHigh = 4;
   const Axes axes(log.events.back().at, kHigh - kLow, 260);
   axes.begin("Duration of each call", out);
-  for (double power = kLow; power <= kHigh; ++power) {
+  for (int power = kLow; power <= kHigh; ++power) {
     axes.level(power - kLow, number(std::pow(10, power), "%g ms"), out);
   }
   const size_t each = log.events.size() / kMostMarks + 1;
@@ -141,7 +141,7 @@ void draw_durations(const RegionLog& log, std::ostream& out) {
     const RegionEvent& event = log.events[i];
     // All that is rare is drawn, and a part of the rest.
     if (i % each != 0 && !event.failed() && event.took < 1) continue;
-    const double power = std::clamp(std::log10(std::max(event.took, 0.01)), kLow, kHigh);
+    const double power = std::clamp<double>(std::log10(std::max(event.took, 0.01)), kLow, kHigh);
     out << "<circle class=\"" << class_of(event) << "\" cx=\"" << number(axes.x(event.at)) << "\" cy=\""
         << number(axes.y(power - kLow)) << "\" r=\"3\"><title>" << escaped(event.what) << ", " << event.kib
         << " KiB, " << number(event.took, "%.2f") << " ms, at " << number(event.at, "%.3f") << " s "

@@ -1,9 +1,5 @@
 #include "run.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,12 +13,6 @@
 
 namespace hummock::tool {
 namespace {
-
-pid_t child;
-
-void pass_on(int signal) {
-  if (child > 0) kill(child, signal);
-}
 
 void say(const std::string& program, const std::string& what) {
   fprintf(stderr, "hummock run: %s: %s\n", program.c_str(), what.c_str());
@@ -52,20 +42,6 @@ void set_environment(const RunOptions& options, const std::string& library) {
   if (options.space_zero) set("HUMMOCK_SPACE_ZERO", "on");
 }
 
-// The library writes one byte to this pipe when it starts: '1' when the process's malloc is its own.
-void announce_pipe(int end) {
-  struct stat status;
-  fstat(end, &status);
-  set("HUMMOCK_RUN_NOTIFY", std::to_string(end) + ":" + std::to_string(status.st_ino));
-}
-
-int wait_for_child() {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 }  // namespace
 
 std::string find_library() {
@@ -92,7 +68,8 @@ int run(const RunOptions& options) {
   const Program program = inspect(name);
   const std::string reason = obstacle(program);
   if (!reason.empty()) {
-    say(name, reason);
+    const std::string what = advice(program);
+    say(name, reason + (what.empty() ? "" : "; " + what));
     return program.error != 0 ? program.error : kCannotOverride;
   }
   std::string preload;
@@ -102,54 +79,26 @@ int run(const RunOptions& options) {
     say(name, error.what());
     return kCannotOverride;
   }
-  if (const std::string why = trial(preload); !why.empty()) {
+  std::string why = trial(preload);
+  if (why.empty()) why = listed(program, preload);
+  if (!why.empty()) {
     say(name, library + " cannot be preloaded: " + why);
     return kCannotOverride;
   }
   if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
 
-  int ends[2];
-  if (pipe(ends) != 0) {
-    say(name, strerror(errno));
-    return kCannotOverride;
-  }
-  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   set_environment(options, preload);
-  announce_pipe(ends[1]);
   std::vector<char*> arguments;
+  arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-
-  child = fork();
-  if (child == 0) {
-    execvp(arguments[0], arguments.data());
-    say(name, strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
-  }
-  close(ends[1]);
-  if (child < 0) {
-    say(name, strerror(errno));
-    return kCannotOverride;
-  }
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(signal, pass_on);
-  char answer = 0;
-  ssize_t got;
-  do {
-    got = read(ends[0], &answer, 1);  // ends when the library answers, or nobody has the pipe any more
-  } while (got < 0 && errno == EINTR);
-  close(ends[0]);
-  const int status = wait_for_child();
-  // The library itself says what is not to be had, and ends the program so.
-  if (got != 1 && status == kCannotOverride) return status;
-  if (got != 1) {
-    say(name, "the program ended without Hummock");
-    return status != 0 ? status : kCannotOverride;
-  }
-  if (answer != '1') {
-    say(name, "Hummock was loaded but is not the program's malloc (the program defines its own)");
-  }
-  return status;
+  // No process stays between the program and who started it: it keeps the number, the signals and the
+  // terminal.
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  say(name, strerror(error));
+  return error == ENOENT ? 127 : 126;
 }
 
 }  // namespace hummock::tool

@@ -29,8 +29,7 @@ inline constexpr int kCannotOverride = 125;
 // The library beside the tool, or in the place where it was installed; empty when there is none.
 std::string find_library();
 
-// Runs the command and returns its exit status (128 + signal when it was killed), or 125…127 with one line
-// that says why it was not run, or ran without Hummock.
+// Becomes the command. Returns only when that fails: 125…127, with one line that says why.
 int run(const RunOptions& options);
 
 }  // namespace hummock::tool

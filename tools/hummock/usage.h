@@ -1,0 +1,23 @@
+// What is said of a command line that is not understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace hummock::tool {
+
+inline constexpr int kUsage = 2;  // the exit status of it; `hummock run` has its own
+
+// Of `names` the one that differs least from `word`, if it is at all like it; else empty.
+std::string meant_by(const std::string& word, const std::vector<std::string>& names);
+
+// One line that names the argument at fault and, if there is one, what was probably meant.
+std::string explain(const CLI::App& app, int count, char** arguments, const CLI::ParseError& error);
+
+// What follows the list of commands in `hummock --help`, and the options in that of `run` and `check`.
+extern const char kExamples[];
+extern const char kRunNotes[];
+extern const char kCheckNotes[];
+
+}  // namespace hummock::tool
