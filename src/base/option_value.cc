@@ -151,6 +151,15 @@ bool parse(const Option& option, Text t, int64_t* out) {
   return parse_switch(option.words, t, out);
 }
 
+bool allows(const Option& option, int64_t value) {
+  Text words = text_of(option.words);
+  Text name;
+  for (int64_t number; next_word(&words, &name, &number);) {
+    if (number == value) return true;
+  }
+  return option.kind != Kind::choice && value >= option.least && value <= option.most;
+}
+
 void print_value(Line& line, const Option& option, int64_t value) {
   Text words = shown_words(option);
   Text name;

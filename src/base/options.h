@@ -35,6 +35,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start what is in effect")                    \
   X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1;off=0|on=1", any_time, wish,                               \
     "print statistics when the program ends")                                                                \
+  X(Path, stats_file, text, 0, 0, 0, "none=0", start, wish,                                                  \
+    "a file to whose end they go instead, a line of JSON; %p is the process, %t the time")                   \
   X(bool, checked, boolean, 0, 0, 1, "", start, promise,                                                     \
     "find misuse of memory: quarantine, canaries, poison")                                                   \
   X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time, wish,                                        \
@@ -64,6 +66,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
     "huge pages taken at start and kept")                                                                    \
   X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
+  X(bool, observe, boolean, 1, 0, 1, "", start, wish,                                                        \
+    "a page of figures that `hummock stats` and the like can read from outside")                             \
   X(Log, log, choice, 0, 0, 1, "none=0|region=1;off=0|on=1", start, wish,                                    \
     "a log of what goes to and from the system")                                                             \
   X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, wish, "its file; %p is the process, %t the time")
@@ -115,6 +119,8 @@ void load(const char* program_conf, const char* const* environment);
 // As hummock_option_get and hummock_option_set.
 int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
+// As set, of the option that stands there in the table, and of a number as parse() would make it.
+int set_number(size_t index, int64_t value);
 
 // One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
 void print_effective(int fd = 2, const char* prefix = "hummock: ");

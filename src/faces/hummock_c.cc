@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "faces/family.h"
 #include "heap/attach.h"
+#include "observe/snapshot.h"
 #include "observe/stats.h"
 
 using namespace hummock;
@@ -156,6 +157,10 @@ int hummock_stats(hummock_stats_t* out) noexcept {
   observe::collect(&full);
   hand_over(&full, out);
   return 0;
+}
+
+size_t hummock_stats_json(char* out, size_t room) noexcept {
+  return observe::stats_json(out, out != nullptr ? room : 0);
 }
 
 // Asks rather than compares addresses: those of functions differ between a program that is not

@@ -9,6 +9,7 @@
 namespace hummock::heap {
 
 Idle idle;
+Observer observer = {&observer.seen, 0, nullptr, nullptr};
 
 namespace {
 
@@ -25,6 +26,8 @@ os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
 pages::Headers round;                // guarded by idle_lock
 bool in_round;                       // likewise
 bool again;                          // likewise: what this round saw is worth another one
+bool at_once;                        // likewise: this round does not wait for a second look
+bool trim_asked;                     // the next one does not. Atomic, relaxed: a wish
 uint64_t next_step;                  // ms; atomic, relaxed: a hint
 
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
@@ -40,13 +43,13 @@ bool is_candidate(const SlabHeader* slab) {
 }
 
 // Bytes that went.
-size_t look_at(SlabHeader* slab, bool at_once) {
+size_t look_at(SlabHeader* slab, bool first_sight) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const uint32_t count = slab::count_of(word);
   if (count == 0 || !worth_it(slab, count)) return 0;
   const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
   if (seen == (count | kTried)) return 0;
-  if (seen != count && !at_once) {
+  if (seen != count && !first_sight) {
     __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count), __ATOMIC_RELAXED);
     again = true;
     return 0;
@@ -73,6 +76,7 @@ size_t step(uint64_t now, uint64_t pause) {
     round = pages::Headers();
     in_round = true;
     again = false;
+    at_once = __atomic_exchange_n(&trim_asked, false, __ATOMIC_RELAXED);
     set_relaxed(idle, Idle::looking);
   }
   size_t bytes = 0;
@@ -83,7 +87,7 @@ size_t step(uint64_t now, uint64_t pause) {
       end_round(now, pause);
       break;
     }
-    const size_t gone = look_at(slab, false);
+    const size_t gone = look_at(slab, at_once);
     slabs += gone != 0;
     bytes += gone;
   }
@@ -93,6 +97,7 @@ size_t step(uint64_t now, uint64_t pause) {
 }
 
 __attribute__((noinline)) void tick_idle(uint64_t now) {
+  if (is_asked()) observer.serve();
   if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
   os::Event event;
   const size_t bytes = step(now, static_cast<uint64_t>(options::values.decay_ms) / 8);
@@ -103,10 +108,15 @@ __attribute__((noinline)) void tick_idle(uint64_t now) {
 }  // namespace
 
 bool tick() {
-  if (options::values.decay_ms < 0) return false;
+  if (options::values.decay_ms < 0) {
+    if (is_asked()) observer.serve();
+    return false;
+  }
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now);
-  return pages::tick(now);
+  const bool timed = pages::tick(now);
+  if (timed && is_asked()) observer.serve();
+  return timed;
 }
 
 namespace {
@@ -168,6 +178,15 @@ void purge_idle() {
     // acquire: pairs with the release of who wished.
     __atomic_exchange_n(&walk, Walk::under_way, __ATOMIC_ACQUIRE);
   }
+}
+
+bool ask_trim() {
+  if (options::values.decay_ms < 0) return false;
+  set_relaxed(trim_asked, true);
+  set_relaxed(idle, Idle::freed);
+  __atomic_store_n(&next_step, 0, __ATOMIC_RELAXED);
+  pages::ask_trim(os::now_ms());
+  return true;
 }
 
 void lock_idle() {

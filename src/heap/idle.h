@@ -3,6 +3,7 @@
 #ifndef HUMMOCK_HEAP_IDLE_H
 #define HUMMOCK_HEAP_IDLE_H
 
+#include "heap/observer.h"
 #include "pages/pages.h"
 
 namespace hummock::heap {
@@ -20,7 +21,7 @@ inline void note_freed() {
 
 // Slow paths then call tick().
 inline bool tick_pending() {
-  return pages::tick_pending() || relaxed(idle) != Idle::nothing;
+  return pages::tick_pending() || relaxed(idle) != Idle::nothing || is_asked();
 }
 
 // pages::tick(), and some of the slabs of the process. Cheap when nothing is due. True when a while had
@@ -29,6 +30,10 @@ bool tick();
 
 // All slabs at once, however lately blocks were freed there.
 void purge_idle();
+
+// What is free now, but for what threads have in their caches, goes with the next ticks. False: decay_ms says
+// that nothing ever goes.
+bool ask_trim();
 
 // For fork.
 void lock_idle();

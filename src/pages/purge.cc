@@ -40,6 +40,8 @@ uint32_t excess_purged;  // slots given back for being over the budget, and not 
 uint32_t regretted;  // slots of those that were needed again. Written under page_lock, read without: a hint
 uint64_t regret_halved;  // ms
 
+uint64_t trim_before;  // ms; atomic, relaxed: what was free then is due
+
 uint64_t refused_until;  // ms; atomic, relaxed: after a refusal, do not ask again on every free
 
 size_t regret() {
@@ -292,7 +294,9 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
   }
   if (now < relaxed(refused_until)) return;
   Slice slice = {kCallsPerTick, 0, nullptr, false};
-  const bool done = purge_some(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), &slice);
+  uint64_t before = now > decay / 2 ? now - decay / 2 : 0;
+  if (before < relaxed(trim_before)) before = relaxed(trim_before);
+  const bool done = purge_some(before, budget_slots(), &slice);
   set_relaxed(behind, !done);
   if (slice.calls == kCallsPerTick) collapse_one();  // a call does the one or the other
 }
@@ -308,6 +312,13 @@ bool tick(uint64_t now) {
     give_what_is_due(now, static_cast<uint64_t>(decay), timed);
   }
   return timed;
+}
+
+void ask_trim(uint64_t now) {
+  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
+  set_relaxed(trim_before, now);
+  set_relaxed(tick_time, now);
+  set_relaxed(behind, true);
 }
 
 // No lock: it may be advised huge the moment after in any case, and then purging costs a huge page, no more.

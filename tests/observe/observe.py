@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Running processes, looked at and changed from outside by the command line tool.
+
+Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOOL, LIBRARY, TARGET, SOURCE = sys.argv[1:5]
+PATIENCE = ["--wait", "20000"]  # against hangs alone: an answer comes in milliseconds
+CALM = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_") and k != "LD_PRELOAD"}
+
+
+def hummock(*arguments, status=0):
+    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, env=CALM)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"hummock {arguments}: {done.returncode}, {done.stdout} {done.stderr}")
+    return done
+
+
+class Target:
+    """A program on Hummock that ends with the `with`."""
+
+    def __init__(self, *arguments, **options):
+        env = dict(CALM, LD_PRELOAD=LIBRARY)
+        env.update({f"HUMMOCK_{name.upper()}": str(value) for name, value in options.items()})
+        self.process = subprocess.Popen([TARGET, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=env, bufsize=0)
+        self.said = []
+        while not self.said or self.said[-1] != "ready":
+            line = self.process.stdout.readline()
+            assert line, "the target ended early"
+            self.said.append(line.decode().strip())
+        self.pid = str(self.process.pid)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.status = self.process.wait()
+        self.process.stdout.close()
+
+    def asked(self, *command):
+        """What the tool prints; meanwhile the target, if it is one of those, makes calls by which it answers."""
+        tool = subprocess.Popen([TOOL, *command, *PATIENCE], stdout=subprocess.PIPE, env=CALM)
+        while tool.poll() is None:
+            self.process.stdin.write(b"x")
+            time.sleep(0.002)
+        output = tool.communicate()[0]
+        assert tool.returncode == 0, command
+        return output
+
+    def stats(self):
+        return json.loads(self.asked("stats", self.pid, "--json"))
+
+
+def page_of(pid):
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{name}"
+        try:
+            if os.readlink(path) == "/memfd:hummock (deleted)":
+                return path
+        except FileNotFoundError:
+            pass
+    return None
+
+
+class Outside(unittest.TestCase):
+    def check_sums(self, stats):
+        totals = stats["totals"]
+        blocks = sum(row["live_blocks"] * row["block_size"] for row in stats["classes"])
+        self.assertEqual(totals["live"], blocks + totals["large_bytes"])
+        self.assertEqual(totals["cached"], sum(row["cached"] for row in stats["threads"]))
+        self.assertEqual(totals["threads"], len(stats["threads"]))
+        self.assertEqual(totals["purged_pages"], sum(row["purged"] for row in stats["classes"]))
+        for row in stats["classes"]:
+            self.assertLessEqual(row["purged"] + row["untouched"], row["bytes"])
+
+    def test_the_figures_are_those_of_what_lives(self):
+        with Target("hold", 10000, 1000) as target:
+            stats = target.stats()
+        self.check_sums(stats)
+        self.assertLess(stats["age_ms"], 60000)
+        row = next(row for row in stats["classes"] if row["block_size"] == 1024)
+        self.assertGreaterEqual(row["live_blocks"], 10000)
+        self.assertLessEqual(row["live_blocks"], 10000 + 1100)  # what the thread has at hand
+        self.assertLessEqual(stats["totals"]["live"], stats["totals"]["committed"])
+        self.assertEqual(stats["totals"]["threads"], 1)
+        self.assertEqual(stats["threads"][0]["id"], int(target.pid))
+        self.assertEqual(stats["options"]["decay_ms"], "1000")
+
+    def test_json_is_as_its_schema_says(self):
+        import jsonschema
+        schema = json.loads(pathlib.Path(SOURCE, "docs/figures.schema.json").read_text())
+        with Target("threads", 3) as target:
+            jsonschema.validate(target.stats(), schema)
+            for line in hummock("ps", "--json").stdout.splitlines():
+                jsonschema.validate(json.loads(line), schema)
+        with tempfile.TemporaryDirectory() as folder:
+            with Target("idle", stats="exit", stats_file=folder + "/stats-%p") as target:
+                pass
+            stats = json.loads(pathlib.Path(folder, "stats-" + target.pid).read_text())
+            jsonschema.validate(stats, schema)
+            self.assertEqual((stats["pid"], stats["program"]), (int(target.pid), "observe_target"))
+
+    def test_tables_and_metrics(self):
+        with Target("threads", 2) as target:
+            text = hummock("stats", target.pid, *PATIENCE).stdout
+            self.assertRegex(text, rf"^observe_target \({target.pid}\), Hummock \d")
+            self.assertRegex(hummock("ps").stdout, rf"(?m)^ +{target.pid} observe_target ")
+            metrics = hummock("stats", target.pid, "--prometheus", *PATIENCE).stdout
+        self.assertTrue(metrics.endswith("# EOF\n"))
+        self.assertRegex(metrics, rf'(?m)^hummock_live_bytes{{pid="{target.pid}",program="observe_target",cgroup="[^"]*"}} \d+$')
+        families = re.findall(r"(?m)^# TYPE (\w+) ", metrics)
+        self.assertEqual([name for name, times in collections.Counter(families).items() if times > 1], [])
+
+    def test_by_name(self):
+        with Target("threads", 1) as target:
+            lines = hummock("stats", "observe_target", "--json", *PATIENCE, status=None).stdout.splitlines()
+            self.assertIn(int(target.pid), [json.loads(line)["pid"] for line in lines])
+
+    def test_who_makes_no_call_is_told_of(self):
+        with Target("idle") as target:
+            done = hummock("stats", target.pid, "--wait", "1", status=1)
+            self.assertRegex(done.stderr, rf"^hummock stats: process {target.pid}: .*no call")
+        with Target("hold", 10, 1000) as target:
+            target.stats()
+            done = hummock("stats", target.pid, "--wait", "1")
+            self.assertRegex(done.stdout, r"(now|as of [\d.]+ s ago)")
+
+    def test_what_cannot_be_seen(self):
+        self.assertRegex(hummock("stats", "999999999", status=1).stderr, "there is no such process|no process")
+        self.assertRegex(hummock("stats", str(os.getpid()), status=1).stderr, "does not run on Hummock")
+        self.assertRegex(hummock("stats", "no-such-program", status=1).stderr, "there is no process")
+        with Target("threads", 1, observe="off") as target:
+            self.assertIsNone(page_of(target.pid))
+            self.assertRegex(hummock("stats", target.pid, status=1).stderr, "observe is off")
+
+    def test_the_child_of_a_fork_has_its_own(self):
+        with Target("fork") as target:
+            child = target.said[0]
+            parents = json.loads(hummock("stats", target.pid, "--json", *PATIENCE).stdout)
+            childs = json.loads(hummock("stats", child, "--json", *PATIENCE).stdout)
+            self.assertEqual((parents["pid"], childs["pid"]), (int(target.pid), int(child)))
+            self.assertEqual([row["id"] for row in parents["threads"] if row["id"] in
+                              [row["id"] for row in childs["threads"]]], [])
+
+    def test_descriptors_closed_blindly(self):
+        with Target("close") as target:
+            done = hummock("stats", target.pid, *PATIENCE, status=None)
+            if os.geteuid() == 0:
+                self.assertEqual(done.returncode, 0, done.stderr)
+            else:
+                self.assertRegex(done.stderr, "closed the descriptor")
+
+    def test_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        with Target("threads", 1) as target:
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "stats",
+                                   target.pid], capture_output=True, text=True, cwd="/")
+            if "Permission denied" in done.stderr and "setpriv" in done.stderr:
+                self.skipTest("the tool stands where others may not go")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("belongs to somebody else", done.stderr)
+
+
+class Requests(unittest.TestCase):
+    def test_an_option(self):
+        with Target("threads", 2) as target:
+            hummock("set", target.pid, "decay_ms=50ms", *PATIENCE)
+            self.assertEqual(target.stats()["options"]["decay_ms"], "50")
+            hummock("set", target.pid, "dirty_max=4M", *PATIENCE)
+            self.assertEqual(target.stats()["options"]["dirty_max"], "4M")
+
+    def test_options_that_are_not_understood(self):
+        with Target("threads", 1) as target:
+            for assignment, answer in (("decay=5", "the nearest is decay_ms"), ("decay_ms=soon", "it may be"),
+                                       ("checked=on", "only be given at start"), ("decay_ms", "option=value"),
+                                       ("stats_file=/x", "only be given at start")):
+                self.assertIn(answer, hummock("set", target.pid, assignment, status=1).stderr)
+
+    def test_trim(self):
+        with Target("hold", 10, 1000, decay_ms=3600000, dirty_max="1G") as target:
+            for _ in range(1000):
+                if target.stats()["totals"]["dirty"] >= 2 << 20:
+                    break
+            target.asked("trim", target.pid)
+            for _ in range(1000):
+                if target.stats()["totals"]["purged"] >= 1 << 20:
+                    break
+            self.assertGreaterEqual(target.stats()["totals"]["purged"], 1 << 20)
+
+    def test_requests_of_all_kinds(self):
+        """What no tool of ours would ask: the process refuses it and goes on."""
+        with Target("threads", 2) as target:
+            target.stats()
+            with open(page_of(target.pid), "r+b", buffering=0) as page:
+                head = os.pread(page.fileno(), 96, 0)
+                self.assertEqual(head[:8], b"hummpage")
+                for number, (kind, option, value) in enumerate([(9, 0, 0), (2, 2**32 - 1, 5), (2, 7, -2**63), (2**32 - 1, 0, 0),
+                                                                (2, 0, 2**63 - 1)]):
+                    os.pwrite(page.fileno(), struct.pack("<IIq", kind, option, value), 56)
+                    os.pwrite(page.fileno(), struct.pack("<I", 1000 + number), 52)
+                    target.stats()
+                    answered, result = struct.unpack("<Ii", os.pread(page.fileno(), 8, 84))
+                    self.assertEqual(answered, 1000 + number)
+                    self.assertNotEqual(result, 0)
+                with self.assertRaises(OSError):
+                    os.ftruncate(page.fileno(), 0)
+                os.pwrite(page.fileno(), b"\xff" * 24000, 48)
+                os.pwrite(page.fileno(), b"\x00" * 24000, 48)
+        self.assertEqual(target.status, 0)
+
+    def test_many_while_it_forks_and_throws(self):
+        rounds = int(os.environ.get("OBSERVE_ROUNDS", "25"))
+        with Target("threads", 64) as target:
+            for number in range(rounds):
+                hummock("set", target.pid, f"decay_ms={number % 100}", *PATIENCE)
+                hummock("trim", target.pid, *PATIENCE)
+                stats = target.stats()
+                blocks = sum(row["live_blocks"] * row["block_size"] for row in stats["classes"])
+                self.assertEqual(stats["totals"]["live"], blocks + stats["totals"]["large_bytes"])
+        self.assertEqual(target.status, 0)
+
+
+class Start(unittest.TestCase):
+    def mappings(self, observe):
+        with Target("idle", observe=observe) as target:
+            return len(pathlib.Path(f"/proc/{target.pid}/maps").read_text().splitlines())
+
+    def test_mappings(self):
+        self.assertLessEqual(self.mappings("on") - self.mappings("off"), 2)
+
+    def test_system_calls(self):
+        """Its time is that of a few calls: by number, as time is not asserted. They take 25 microseconds."""
+        def calls(observe):
+            with tempfile.NamedTemporaryFile("r") as out:
+                done = subprocess.run(["strace", "-f", "-o", out.name, "-E", "LD_PRELOAD=" + LIBRARY, "-E",
+                                       "HUMMOCK_OBSERVE=" + observe, "/bin/true"], env=CALM, capture_output=True)
+                if done.returncode != 0:
+                    self.skipTest("strace does not work here")
+                return len(out.read().splitlines())
+        try:
+            extra = calls("on") - calls("off")
+        except FileNotFoundError:
+            self.skipTest("strace is not there")
+        self.assertGreater(extra, 0)
+        self.assertLessEqual(extra, 8)
+
+    def test_descriptors(self):
+        with Target("idle") as target:
+            own = page_of(target.pid)
+            self.assertIsNotNone(own)
+            self.assertGreaterEqual(int(own.rsplit("/", 1)[1]), 40)  # out of the program's way
+        done = subprocess.run(["sh", "-c", "exec ls -l /proc/self/fd"], capture_output=True, text=True,
+                              env=dict(CALM, LD_PRELOAD=LIBRARY))
+        self.assertEqual(done.stdout.count("memfd:hummock"), 1)  # ls's own: that of sh ended with its program
+
+
+PARTS = {"outside": Outside, "requests": Requests, "start": Start}
+
+if __name__ == "__main__":
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])
+    sys.exit(not unittest.TextTestRunner(verbosity=1).run(suite).wasSuccessful())
