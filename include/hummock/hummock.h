@@ -200,6 +200,16 @@ HUMMOCK_EXPORT int hummock_option_set(const char* name, const char* value) HUMMO
  * 0, or EPERM in checked mode, whose reports are more than the message. */
 HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) HUMMOCK_NOEXCEPT;
 
+/* Calls `handler` when a limit is reached that the options limit_soft or limit_hard set: `which` is one of
+ * the two numbers, `in_use` and `limit` are bytes. Of the hard one in the call that fails, before it returns;
+ * of the soft one in some call soon after, once for each time that what is in use goes over it. The handler
+ * may free and allocate; it holds up the call, so it should be short. It is never called within itself. NULL
+ * takes it away. Sets for the whole process, from any thread; returns 0. */
+#define HUMMOCK_LIMIT_SOFT 1
+#define HUMMOCK_LIMIT_HARD 2
+typedef void (*hummock_limit_handler)(int which, size_t in_use, size_t limit);
+HUMMOCK_EXPORT int hummock_on_limit(hummock_limit_handler handler) HUMMOCK_NOEXCEPT;
+
 /* A program may define this to compile its options in, e.g. "decay_ms:100,checked:on". The
  * environment goes over it. */
 extern const char* hummock_conf;

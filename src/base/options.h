@@ -12,7 +12,8 @@
 
 namespace hummock::options {
 
-enum class Kind : uint8_t { boolean, number, size, duration, choice, text };
+// A limit is a size, or below zero a percentage of what the process's control group may have.
+enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 // Of a value that cannot be understood: a promise ends the program, for it would run without what was asked
 // for; a wish is warned of, and the value stays.
@@ -47,6 +48,10 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "milliseconds until free memory goes back to the system; 0 at once")                                     \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
     "most free memory kept until it decays; auto is max(8M, an eighth of what is in use)")                   \
+  X(int64_t, limit_soft, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
+    "nothing free is kept above so much; a size, or 80% of the cgroup's memory")                             \
+  X(int64_t, limit_hard, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
+    "malloc fails above so much; a size, or 80% of the cgroup's memory")                                     \
   X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
     "a thread gives memory back while the program idles")                                                    \
   X(bool, fork, boolean, 1, 0, 1, "", start, wish, "keep the heap usable in the child of a fork")            \

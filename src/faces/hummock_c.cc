@@ -9,8 +9,10 @@
 #include "base/options.h"
 #include "faces/family.h"
 #include "heap/attach.h"
+#include "heap/limit_notice.h"
 #include "observe/snapshot.h"
 #include "observe/stats.h"
+#include "pages/limits.h"
 
 using namespace hummock;
 
@@ -185,7 +187,14 @@ int hummock_option_get(const char* name, char* value, size_t room) noexcept {
 }
 
 int hummock_option_set(const char* name, const char* value) noexcept {
-  return options::set(name, value);
+  const int error = options::set(name, value);
+  pages::renew_limits();
+  return error;
+}
+
+int hummock_on_limit(hummock_limit_handler handler) noexcept {
+  heap::set_limit_handler(handler);
+  return 0;
 }
 
 int hummock_on_bad_pointer(void (*handler)(const char* message)) noexcept {

@@ -9,6 +9,7 @@
 #include "heap/diagnose.h"
 #include "heap/idle.h"
 #include "heap/large.h"
+#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -76,7 +77,7 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  if (tick_pending()) tick();
+  if (tick_pending() && tick()) tell_of_limits();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();

@@ -14,6 +14,7 @@
 #include "os/region_log.h"
 #include "os/thread.h"
 #include "pages/backing.h"
+#include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/span_cache.h"
 #include "shard/shard.h"
@@ -157,6 +158,7 @@ void initialise() {
     options::init(os::is_privileged());
     slab::make_secret(os::random_word());
     os::start_log();
+    pages::renew_limits();
     pages::take_reserve();
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;

@@ -2,6 +2,7 @@
 
 #include "heap/allocate.h"
 #include "heap/idle.h"
+#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/release.h"
 #include "os/region_log.h"
@@ -93,7 +94,10 @@ void* fill_bin(Bin* bin, unsigned size_class, void* blocks) {
 
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
-  if (tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick, size_class);
+  if (tick_pending() && tick() && !heap->user) {
+    tell_of_limits();
+    sweep(heap, kSweepOfTick, size_class);
+  }
   Bin* bin = &heap->bins[size_class];
   if (has_magazine(heap, bin)) return take_magazine(heap, bin);
   check_bin(heap, size_class);

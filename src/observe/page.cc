@@ -10,6 +10,7 @@
 #include "hummock/page.h"
 #include "observe/figures.h"
 #include "os/os.h"
+#include "pages/limits.h"
 
 namespace hummock::observe {
 namespace {
@@ -59,8 +60,11 @@ int carry_out(uint32_t kind, uint32_t option, int64_t value) {
   switch (kind) {
     case HUMMOCK_REQUEST_TRIM:
       return heap::ask_trim() ? 0 : EPERM;
-    case HUMMOCK_REQUEST_SET:
-      return options::set_number(option, value);
+    case HUMMOCK_REQUEST_SET: {
+      const int error = options::set_number(option, value);
+      pages::renew_limits();
+      return error;
+    }
     default:
       return EINVAL;
   }

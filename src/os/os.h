@@ -174,6 +174,10 @@ bool replace_by_small(void* address, size_t size);
 // the system does not say.
 size_t available_bytes();
 
+// Most memory that the process's control group may have, and what that stands in, down from the machine's.
+// The first call makes many system calls, later ones look at one file again: three. One thread at a time.
+size_t group_limit();
+
 // ---- What the region log needs -------------------------------------------------------------------
 
 unsigned process_id();

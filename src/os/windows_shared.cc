@@ -14,6 +14,12 @@ void program_name(char* out, size_t) {
   out[0] = '\0';
 }
 
+size_t group_limit() {
+  MEMORYSTATUSEX status = {};
+  status.dwLength = sizeof status;
+  return GlobalMemoryStatusEx(&status) ? static_cast<size_t>(status.ullTotalPhys) : 0;
+}
+
 unsigned thread_id() {
   return GetCurrentThreadId();
 }

@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
+#include "pages/limits.h"
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/runs.h"
@@ -66,8 +67,10 @@ size_t least_budget() {
 
 size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
-  const size_t limit = options::values.dirty_max;
-  return limit != 0 ? limit / kSlotSize : least_budget() + regret();
+  const size_t most = options::values.dirty_max;
+  const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret();
+  const size_t room = has_limits() ? slots_within_limit() : SIZE_MAX;
+  return budget < room ? budget : room;
 }
 
 // What one call may do, and what it did.
@@ -271,7 +274,7 @@ void note_clean(uint32_t slots) {
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);
   const auto& values = options::values;
-  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0;
+  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0 || has_limits();
   if (!fixed && (dirty <= kLeastBudget / kSlotSize || dirty <= least_budget())) return false;  // most often
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
@@ -291,6 +294,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
     __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
     halve_regret(now, decay);
+    if (renew_limits_in_turn(now)) return;  // a call does the one or the other
   }
   if (now < relaxed(refused_until)) return;
   Slice slice = {kCallsPerTick, 0, nullptr, false};

@@ -269,7 +269,34 @@ class Start(unittest.TestCase):
         self.assertEqual(done.stdout.count("memfd:hummock"), 1)  # ls's own: that of sh ended with its program
 
 
-PARTS = {"outside": Outside, "requests": Requests, "start": Start}
+class Group(unittest.TestCase):
+    """In a control group of 512 MiB: a program whose bursts fit in, but not with what is kept after them."""
+
+    def setUp(self):
+        groups = dict(line.split(":", 2)[1:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines())
+        if "memory" in groups:
+            self.folder = pathlib.Path("/sys/fs/cgroup/memory" + groups["memory"], f"hummock-{os.getpid()}")
+            limit = "memory.limit_in_bytes"
+        else:
+            self.folder = pathlib.Path("/sys/fs/cgroup" + groups.get("", "/"), f"hummock-{os.getpid()}")
+            limit = "memory.max"
+        try:
+            self.folder.mkdir()
+            self.addCleanup(self.folder.rmdir)
+            (self.folder / limit).write_text(str(512 << 20))
+        except OSError as error:
+            self.skipTest(f"no control group can be made here: {error}")
+
+    def run_with(self, **options):
+        env = dict(CALM, LD_PRELOAD=LIBRARY, **{f"HUMMOCK_{k.upper()}": v for k, v in options.items()})
+        return subprocess.run(["sh", "-c", f"echo $$ >{self.folder}/cgroup.procs; exec {TARGET} burst"], env=env).returncode
+
+    def test_it_lives_within_its_group(self):
+        self.assertEqual(self.run_with(limit_soft="90%"), 0)
+        self.assertEqual(self.run_with(limit_hard="80%"), 0)
+
+
+PARTS = {"group": Group, "outside": Outside, "requests": Requests, "start": Start}
 
 if __name__ == "__main__":
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])

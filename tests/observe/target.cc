@@ -84,6 +84,25 @@ void hold(size_t count, size_t size) {
   for (void* each : blocks) free(each);
 }
 
+// Bursts of 440 MiB in changing sizes, each freed.
+int burst() {
+  unsigned seed = 1;
+  for (int round = 0; round < 12; ++round) {
+    const unsigned most = round % 3 == 0 ? 800 : round % 3 == 1 ? 9000 : 400000;
+    std::vector<void*> blocks;
+    for (size_t bytes = 0; bytes < size_t{440} << 20;) {
+      seed = seed * 1103515245 + 12345;
+      const size_t size = 600 + (seed >> 8) % most * 2;
+      void* block = malloc(size);
+      if (block == nullptr) break;
+      blocks.push_back(memset(block, 1, size));
+      bytes += size;
+    }
+    for (void* each : blocks) free(each);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -111,5 +130,5 @@ int main(int count, char** arguments) {
     wait_for_end();
     worker.join();
   }
-  return 0;
+  return strcmp(what, "burst") == 0 ? burst() : 0;
 }
