@@ -1,7 +1,5 @@
 #include "heap/allowance.h"
 
-#include "pages/limits.h"
-
 namespace hummock::heap {
 namespace {
 
@@ -12,7 +10,6 @@ size_t earned;
 size_t threads;
 
 size_t budget() {
-  if (pages::is_over_soft_limit()) return 0;
   return pages::bound_by_use(size_t{8} << 20, 16);
 }
 

@@ -15,7 +15,7 @@ constexpr unsigned kPauseMs = 100;
 void run() {
   while (options::values.background) {
     os::sleep_ms(kPauseMs);
-    if (tick_pending()) tick();
+    if (tick_pending() || is_asked()) tick();
     pages::collapse_one();  // here nobody waits for it
   }
 }

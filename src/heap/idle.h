@@ -21,7 +21,7 @@ inline void note_freed() {
 
 // Slow paths then call tick().
 inline bool tick_pending() {
-  return pages::tick_pending() || relaxed(idle) != Idle::nothing || is_asked();
+  return pages::tick_pending() || relaxed(idle) != Idle::nothing;
 }
 
 // pages::tick(), and some of the slabs of the process. Cheap when nothing is due. True when a while had

@@ -27,10 +27,10 @@ void tell_of_limits() {
   if (call == nullptr || __atomic_exchange_n(&telling, true, __ATOMIC_ACQUIRE)) return;
   const size_t refusals = pages::limit_refusals();
   if (__atomic_exchange_n(&refusals_told, refusals, __ATOMIC_RELAXED) != refusals)
-    call(HUMMOCK_LIMIT_HARD, pages::in_use_bytes(), pages::hard_limit());
+    call(HUMMOCK_LIMIT_HARD, pages::in_use_bytes(), relaxed(pages::limits.hard));
   const bool over = pages::is_over_soft_limit();
   if (__atomic_exchange_n(&was_over, over, __ATOMIC_RELAXED) != over && over)
-    call(HUMMOCK_LIMIT_SOFT, pages::in_use_bytes(), pages::soft_limit());
+    call(HUMMOCK_LIMIT_SOFT, pages::in_use_bytes(), relaxed(pages::limits.soft));
   __atomic_store_n(&telling, false, __ATOMIC_RELEASE);
 }
 

@@ -1,5 +1,5 @@
-// Somebody outside who asks what the heap does. Slow paths look at one word; while it does not change,
-// nothing else happens.
+// Somebody outside who asks what the heap does. Some of the slow paths, and ticks that come a while after the
+// one before, look at one word; while it does not change, nothing else happens.
 #ifndef HUMMOCK_HEAP_OBSERVER_H
 #define HUMMOCK_HEAP_OBSERVER_H
 

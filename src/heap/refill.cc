@@ -101,7 +101,10 @@ void* refill(Heap* heap, unsigned size_class) {
   Bin* bin = &heap->bins[size_class];
   if (has_magazine(heap, bin)) return take_magazine(heap, bin);
   check_bin(heap, size_class);
-  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1, size_class);
+  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) {
+    if (is_asked()) tick();
+    sweep(heap, 1, size_class);
+  }
   heap->magazines[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.

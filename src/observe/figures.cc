@@ -132,8 +132,8 @@ void Gathering::finish() {
   out_->huge_advised = totals.advised;
   out_->huge_refusals = totals.refusals;
   out_->metadata = pages::metadata_bytes();
-  out_->limit_soft = pages::soft_limit();
-  out_->limit_hard = pages::hard_limit();
+  out_->limit_soft = relaxed(pages::limits.soft);
+  out_->limit_hard = relaxed(pages::limits.hard);
   out_->limit_refusals = pages::limit_refusals();
 }
 

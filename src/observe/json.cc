@@ -49,7 +49,8 @@ class Writer {
     put('"');
     for (; *value != '\0'; ++value) {
       if (*value == '"' || *value == '\\') put('\\');
-      put(*value < ' ' || *value == 127 ? '?' : *value);
+      const unsigned char c = static_cast<unsigned char>(*value);
+      put(c < ' ' || c >= 127 ? '?' : *value);
     }
     put('"');
   }

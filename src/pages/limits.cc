@@ -1,27 +1,29 @@
 #include "pages/limits.h"
 
+#include "base/options.h"
 #include "os/os.h"
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
+
+Limits limits;
+
 namespace {
 
 constexpr uint64_t kPauseMs = 1000;
 
-// All atomic, relaxed: bounds, by which nothing else is ordered.
-size_t group;  // what the group may have; 0: not looked at yet
-uint64_t next_look;
-size_t refusals;
-bool looking;  // atomic: acquire by who looks, release when done; others go on with what is known
+uint64_t next_look;  // ms; atomic, relaxed: two threads that look at once are harmless
+size_t refusals;     // atomic, relaxed
+bool looking;        // atomic: acquire by who renews, release when done; others go on with what is known
 
 bool has_percentage() {
   return options::values.limit_soft < 0 || options::values.limit_hard < 0;
 }
 
-size_t in_bytes(int64_t value) {
-  return value >= 0 ? static_cast<size_t>(value) : relaxed(group) / 100 * static_cast<size_t>(-value);
+size_t in_bytes(int64_t value, size_t group) {
+  return value >= 0 ? static_cast<size_t>(value) : group / 100 * static_cast<size_t>(-value);
 }
 
 size_t in_use() {
@@ -42,19 +44,13 @@ void empty_caches() {
 
 }  // namespace
 
-size_t hard_limit() {
-  return in_bytes(options::values.limit_hard);
-}
-
-size_t soft_limit() {
-  const size_t soft = in_bytes(options::values.limit_soft);
-  const size_t hard = hard_limit();
-  return hard != 0 && (soft == 0 || soft > hard) ? hard : soft;
-}
-
 void renew_limits() {
-  if (!has_percentage() || __atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return;
-  set_relaxed(group, os::group_limit());
+  if (__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return;
+  const size_t group = has_percentage() ? os::group_limit() : 0;
+  const size_t hard = in_bytes(options::values.limit_hard, group);
+  const size_t soft = in_bytes(options::values.limit_soft, group);
+  set_relaxed(limits.hard, hard);
+  set_relaxed(limits.soft, hard != 0 && (soft == 0 || soft > hard) ? hard : soft);
   __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
 }
 
@@ -66,7 +62,7 @@ bool renew_limits_in_turn(uint64_t now) {
 }
 
 bool fits_hard_limit(size_t bytes) {
-  const size_t limit = hard_limit();
+  const size_t limit = relaxed(limits.hard);
   if (limit == 0 || fits(bytes, limit)) return true;
   empty_caches();
   if (fits(bytes, limit)) return true;
@@ -75,14 +71,9 @@ bool fits_hard_limit(size_t bytes) {
 }
 
 size_t slots_within_limit() {
-  const size_t limit = soft_limit();
-  if (limit == 0) return SIZE_MAX;
+  const size_t limit = relaxed(limits.soft);
   const size_t used = in_use();
   return used < limit ? (limit - used) / kSlotSize : 0;
-}
-
-bool is_over_soft_limit() {
-  return has_limits() && slots_within_limit() == 0;
 }
 
 size_t limit_refusals() {

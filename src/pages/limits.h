@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/options.h"
+#include "pages/slab_header.h"
 
 namespace hummock::pages {
 
-inline bool has_limits() {
-  return options::values.limit_soft != 0 || options::values.limit_hard != 0;
-}
+// In effect, in bytes; 0: none. The soft one is not above the hard one. Atomic, relaxed: written by
+// renew_limits.
+struct Limits {
+  size_t soft, hard;
+};
+extern Limits limits;
 
-// In effect, in bytes; 0: none. The soft one is not above the hard one.
-size_t soft_limit();
-size_t hard_limit();
-
-// Looks at the group's limit again, where an option is a percentage: three system calls, many the first time.
+// Takes the options over, and where one is a percentage looks at the group's limit: three system calls, many
+// the first time. After each change of an option.
 void renew_limits();
 // The same if it is due; true: it was.
 bool renew_limits_in_turn(uint64_t now_ms);
@@ -27,13 +27,15 @@ bool renew_limits_in_turn(uint64_t now_ms);
 // Where only the caches of spans stand in the way, they are emptied. False: counted as a refusal.
 bool fits_hard_limit(size_t bytes);
 inline bool may_take(size_t bytes) {
-  return options::values.limit_hard == 0 || fits_hard_limit(bytes);
+  return __builtin_expect(relaxed(limits.hard) == 0, true) || fits_hard_limit(bytes);
 }
 
-// How many slots may be dirty beside what is in use; SIZE_MAX: no limit says so.
+// How many slots may be dirty beside what is in use, where there is a soft limit.
 size_t slots_within_limit();
-// More is in use than the soft limit.
-bool is_over_soft_limit();
+// As much is in use as the soft limit says.
+inline bool is_over_soft_limit() {
+  return relaxed(limits.soft) != 0 && slots_within_limit() == 0;
+}
 
 // Requests that the hard limit refused.
 size_t limit_refusals();

@@ -69,7 +69,8 @@ size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
   const size_t most = options::values.dirty_max;
   const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret();
-  const size_t room = has_limits() ? slots_within_limit() : SIZE_MAX;
+  if (__builtin_expect(relaxed(limits.soft) == 0, true)) return budget;
+  const size_t room = slots_within_limit();
   return budget < room ? budget : room;
 }
 
@@ -274,7 +275,7 @@ void note_clean(uint32_t slots) {
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);
   const auto& values = options::values;
-  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0 || has_limits();
+  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0 || relaxed(limits.soft) != 0;
   if (!fixed && (dirty <= kLeastBudget / kSlotSize || dirty <= least_budget())) return false;  // most often
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
