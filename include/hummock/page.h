@@ -82,7 +82,7 @@ typedef struct hummock_page_class {
   uint64_t live_blocks; /* handed out, or in a thread's cache */
   uint64_t bytes;       /* of its slabs */
   uint64_t purged;      /* of them, given back to the system from between live blocks */
-  uint64_t untouched;   /* of them, without memory yet, as no block was cut from there */
+  uint64_t untouched;   /* of them, never touched by the allocator: memory only where the program wrote */
 } hummock_page_class_t;
 
 /* A thread that has a heap. */
