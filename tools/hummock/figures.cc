@@ -145,13 +145,13 @@ std::optional<hummock_page_t> PageFile::copy(std::string* why) const {
 
 void PageFile::ask() const {
   uint32_t asked = 0;
-  if (load(HUMMOCK_HEAD_AT(asked), &asked)) store(HUMMOCK_HEAD_AT(asked), asked + 1);
+  if (writable_ && load(HUMMOCK_HEAD_AT(asked), &asked)) store(HUMMOCK_HEAD_AT(asked), asked + 1);
 }
 
 std::optional<Snapshot> PageFile::read(unsigned wait_ms, std::string* why) const {
   Snapshot snapshot;
   uint32_t served = 0, asked = 0;
-  if (writable_) ask();
+  ask();
   load(HUMMOCK_HEAD_AT(asked), &asked);
   for (const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000; writable_;) {
     if (!load(HUMMOCK_HEAD_AT(served), &served)) break;
@@ -173,6 +173,32 @@ std::optional<Snapshot> PageFile::read(unsigned wait_ms, std::string* why) const
   snapshot.cgroup = cgroup_of(pid_);
   snapshot.resident = resident_of(pid_);
   return snapshot;
+}
+
+std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent) {
+  std::vector<PageFile> files;
+  const auto note = [silent](int pid, const std::string& why) {
+    silent->push_back("process " + std::to_string(pid) + " (" + program_of(pid) + "): " + why);
+  };
+  for (const int pid : find_observed()) {
+    std::string why;
+    auto file = PageFile::open(pid, &why);
+    if (!file) {
+      note(pid, why);
+      continue;
+    }
+    file->ask();
+    files.push_back(std::move(*file));
+  }
+  const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000;
+  std::vector<Snapshot> snapshots;
+  for (const PageFile& file : files) {
+    std::string why;
+    const uint64_t now = now_ns();
+    const auto snapshot = file.read(now < end ? static_cast<unsigned>((end - now) / 1000000) : 0, &why);
+    snapshot ? snapshots.push_back(*snapshot) : note(file.pid(), why);
+  }
+  return snapshots;
 }
 
 std::optional<uint32_t> PageFile::find_option(const std::string& name, unsigned wait_ms,

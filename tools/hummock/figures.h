@@ -41,6 +41,8 @@ class PageFile {
   int pid() const { return pid_; }
   // Asks for figures, and waits so long for them; then those that are there, however old.
   std::optional<Snapshot> read(unsigned wait_ms, std::string* why) const;
+  // Asks for figures, and waits for nothing.
+  void ask() const;
   // Where the process has that option in its table.
   std::optional<uint32_t> find_option(const std::string& name, unsigned wait_ms, std::string* why) const;
   // Has something done. 0, an error number, or -1: no answer within the time.
@@ -53,7 +55,6 @@ class PageFile {
   bool load(size_t offset, T* out) const;
   template <class T>
   bool store(size_t offset, T value) const;
-  void ask() const;
 
   int pid_ = 0;
   int fd_ = -1;
@@ -62,6 +63,9 @@ class PageFile {
 
 // The processes that are meant: by a number, a program's name, or a path below /sys/fs/cgroup. Empty: none.
 std::vector<int> find_processes(const std::string& which);
+// The figures of all processes that this user may look at. All are asked, and have so long together; those
+// that have none yet are in *silent.
+std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent);
 // All processes that have a page which this user may open.
 std::vector<int> find_observed();
 

@@ -5,16 +5,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/option_value.h"
 #include "figures.h"
 #include "figures_text.h"
-#include "processes.h"
 
 namespace hummock::tool {
 namespace {
 
-constexpr unsigned kListWaitMs = 50;  // of ps, for each process
+constexpr unsigned kListWaitMs = 100;  // of ps, for all processes
 
 int complain(const char* command, const std::string& what) {
   fprintf(stderr, "hummock %s: %s\n", command, what.c_str());
@@ -88,31 +88,26 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
   stats_->add_option("--every", every_, "look again after this time (1, 1s, 500ms), until it ends")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
                                         CLI::AsNumberWithUnit::UNIT_OPTIONAL));
+  export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
+  export_->add_option("--listen", listen_, "address and port")->capture_default_str();
   set_->add_option("assignment", assignment_, "option=value, as decay_ms=100")->required();
 }
 
 bool FiguresCommands::chosen() const {
-  return *ps_ || *stats_ || *set_ || *trim_;
+  return *ps_ || *stats_ || *set_ || *trim_ || *export_;
 }
 
 int FiguresCommands::run() const {
   if (*ps_) return ps();
   if (*stats_) return stats();
+  if (*export_) return serve();
   return *set_ ? set() : trim();
 }
 
 int FiguresCommands::ps() const {
-  std::vector<Snapshot> all;
-  for (const int pid : find_observed()) {
-    std::string why;
-    const auto file = PageFile::open(pid, &why);
-    const auto snapshot = file ? file->read(kListWaitMs, &why) : std::nullopt;
-    if (snapshot) {
-      all.push_back(*snapshot);
-    } else {
-      fprintf(stderr, "hummock ps: process %d (%s): %s\n", pid, program_of(pid).c_str(), why.c_str());
-    }
-  }
+  std::vector<std::string> silent;
+  const std::vector<Snapshot> all = read_all(kListWaitMs, &silent);
+  for (const std::string& each : silent) fprintf(stderr, "hummock ps: %s\n", each.c_str());
   if (json_) {
     for (const Snapshot& snapshot : all) printf("%s\n", json_of(snapshot).c_str());
     return 0;
@@ -147,6 +142,16 @@ int FiguresCommands::stats() const {
     status = show_once();
     if (status != 0 || ferror(stdout) != 0) return status;
   }
+}
+
+// A program of its own, so that no other command needs what it is linked to.
+int FiguresCommands::serve() const {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = self.parent_path() / "hummock-export";
+  execl(program.c_str(), "hummock-export", listen_.c_str(), nullptr);
+  return complain("export",
+                  program + ": " + strerror(errno) + "; it is built where libcpp-httplib-dev is there");
 }
 
 int FiguresCommands::trim() const {

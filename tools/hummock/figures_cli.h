@@ -1,4 +1,4 @@
-// hummock ps, stats, set and trim: what other processes' heaps do, and what they shall do.
+// hummock ps, stats, set, trim and export: what other processes' heaps do, and what they shall do.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,16 +19,19 @@ class FiguresCommands {
   int show_once() const;
   int set() const;
   int trim() const;
+  int serve() const;
 
   CLI::App* ps_;
   CLI::App* stats_;
   CLI::App* set_;
   CLI::App* trim_;
+  CLI::App* export_;
   std::string which_;
   std::string assignment_;
   bool json_ = false;
   bool prometheus_ = false;
   double every_ = 0;
+  std::string listen_ = "127.0.0.1:9188";
   unsigned wait_ms_ = 500;
 };
 

@@ -111,8 +111,6 @@ constexpr Metric kMetrics[] = {
     {"hummock_huge_refusals", "", true, "Requests for huge pages refused", HUMMOCK_FIGURE(huge_refusals)},
     {"hummock_resident_bytes", "bytes", false, "The process in memory, as the system says",
      [](const Snapshot& s) -> uint64_t { return s.resident; }},
-    {"hummock_age_milliseconds", "milliseconds", false, "Since the figures were taken",
-     [](const Snapshot& s) -> uint64_t { return s.age_ms; }},
 };
 
 std::string label(const std::string& text) {
@@ -128,15 +126,17 @@ std::string labels(const Snapshot& s) {
   return fmt::format("pid=\"{}\",program=\"{}\",cgroup=\"{}\"", s.pid, label(s.program), label(s.cgroup));
 }
 
-void describe(Out out, const char* name, const char* unit, bool counter, const char* help) {
-  fmt::format_to(out, "# TYPE {} {}\n", name, counter ? "counter" : "gauge");
-  if (unit[0] != '\0') fmt::format_to(out, "# UNIT {} {}\n", name, unit);
-  fmt::format_to(out, "# HELP {} {}.\n", name, help);
+// In OpenMetrics a counter's samples end in _total and its description does not.
+void describe(Out out, Format format, const std::string& name, const char* unit, bool counter,
+              const char* help) {
+  const std::string full = counter && format == Format::text ? name + "_total" : name;
+  fmt::format_to(out, "# HELP {} {}.\n# TYPE {} {}\n", full, help, full, counter ? "counter" : "gauge");
+  if (unit[0] != '\0' && format == Format::open_metrics) fmt::format_to(out, "# UNIT {} {}\n", name, unit);
 }
 
-void add_class_metric(Out out, const std::vector<Snapshot>& snapshots, const char* name, const char* help,
-                      uint64_t (*value)(const hummock_page_class_t&)) {
-  describe(out, name, "bytes", false, help);
+void add_class_metric(Out out, Format format, const std::vector<Snapshot>& snapshots, const char* name,
+                      const char* help, uint64_t (*value)(const hummock_page_class_t&)) {
+  describe(out, format, name, "bytes", false, help);
   for (const Snapshot& s : snapshots) {
     for (uint32_t i = 0; i < s.page.figures.class_count; ++i) {
       const hummock_page_class_t& row = s.page.figures.classes[i];
@@ -209,20 +209,25 @@ std::string list(const std::vector<Snapshot>& snapshots) {
   return text;
 }
 
-std::string metrics(const std::vector<Snapshot>& snapshots) {
+std::string metrics(const std::vector<Snapshot>& snapshots, Format format) {
   std::string text;
   const Out out(text);
   for (const Metric& metric : kMetrics) {
-    describe(out, metric.name, metric.unit, metric.counter, metric.help);
+    describe(out, format, metric.name, metric.unit, metric.counter, metric.help);
     for (const Snapshot& s : snapshots) {
       fmt::format_to(out, "{}{}{{{}}} {}\n", metric.name, metric.counter ? "_total" : "", labels(s),
                      metric.value(s));
     }
   }
-  add_class_metric(out, snapshots, "hummock_class_live_bytes", "Live blocks of a size class", used_bytes);
-  add_class_metric(out, snapshots, "hummock_class_held_bytes", "Memory of the slabs of a size class",
+  describe(out, format, "hummock_age_seconds", "seconds", false, "Since the figures were taken");
+  for (const Snapshot& s : snapshots) {
+    fmt::format_to(out, "hummock_age_seconds{{{}}} {:.3f}\n", labels(s), s.age_ms / 1000.0);
+  }
+  add_class_metric(out, format, snapshots, "hummock_class_live_bytes", "Live blocks of a size class",
+                   used_bytes);
+  add_class_metric(out, format, snapshots, "hummock_class_held_bytes", "Memory of the slabs of a size class",
                    held_bytes);
-  text += "# EOF\n";
+  if (format == Format::open_metrics) text += "# EOF\n";
   return text;
 }
 

@@ -15,7 +15,8 @@ std::string json_of(const Snapshot& snapshot);
 std::string report(const Snapshot& snapshot);
 // A line each of many processes, with a head.
 std::string list(const std::vector<Snapshot>& snapshots);
-// The text format of OpenMetrics, its end included.
-std::string metrics(const std::vector<Snapshot>& snapshots);
+// As Prometheus scrapes it: OpenMetrics, its end included, or the older text format.
+enum class Format { open_metrics, text };
+std::string metrics(const std::vector<Snapshot>& snapshots, Format format = Format::open_metrics);
 
 }  // namespace hummock::tool
