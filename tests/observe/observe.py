@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Running processes, looked at and changed from outside by the command line tool.
 
-Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|group|exporter
+Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|exporter
 """
 
 import collections
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 import urllib.parse
@@ -179,6 +183,51 @@ class Outside(unittest.TestCase):
                 self.skipTest("the tool stands where others may not go")
             self.assertEqual(done.returncode, 1)
             self.assertIn("belongs to somebody else", done.stderr)
+
+
+class Top(unittest.TestCase):
+    def on_terminal(self, columns, rows, *arguments):
+        pid, fd = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execvpe(TOOL, [TOOL, "top", "--every", "100ms", *arguments], dict(CALM, TERM="xterm"))
+        return pid, fd
+
+    def press(self, fd, keys, words):
+        """The screen is drawn anew each time, as else it is only told what has changed."""
+        seen = b""
+        os.write(fd, keys)
+        for _ in range(1000):
+            time.sleep(0.1)
+            os.write(fd, b"\x0c")
+            while select.select([fd], [], [], 0.1)[0] and words not in seen:
+                seen += os.read(fd, 65536)
+            if words in seen:
+                return
+        self.fail(f"{words} is not shown: {seen[-2000:]}")
+
+    def test_keys(self):
+        for columns, rows in ((80, 24), (160, 50), (20, 3)):
+            with Target("threads", 2) as target:
+                target.stats()
+                pid, fd = self.on_terminal(columns, rows, target.pid)
+                self.press(fd, b"", b"observe_target")
+                if rows > 3:
+                    self.press(fd, b"t", b"THREAD")
+                    self.press(fd, b"c", b"BLOCK")
+                    self.press(fd, b"\x7f", b"PROGRAM")
+                    self.press(fd, b"s\n", b"BLOCK")
+                os.write(fd, b"q")
+                while select.select([fd], [], [], 60)[0]:
+                    try:
+                        os.read(fd, 65536)
+                    except OSError:
+                        break  # so ends a terminal whose program has ended
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+                os.close(fd)
+
+    def test_where_there_is_nothing(self):
+        self.assertIn("this is no terminal", hummock("top", status=1).stderr)
 
 
 class Requests(unittest.TestCase):
@@ -396,7 +445,7 @@ class Exporter(unittest.TestCase):
             self.assertEqual(missing, [])
 
 
-PARTS = {"exporter": Exporter, "group": Group, "outside": Outside, "requests": Requests, "start": Start}
+PARTS = {"exporter": Exporter, "top": Top, "group": Group, "outside": Outside, "requests": Requests, "start": Start}
 
 if __name__ == "__main__":
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])

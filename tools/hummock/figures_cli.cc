@@ -10,6 +10,7 @@
 #include "base/option_value.h"
 #include "figures.h"
 #include "figures_text.h"
+#include "top.h"
 
 namespace hummock::tool {
 namespace {
@@ -75,6 +76,8 @@ int tell(const char* command, const PageFile& file, int result) {
 FiguresCommands::FiguresCommands(CLI::App& app) {
   ps_ = app.add_subcommand("ps", "list the processes that run on Hummock, with what their heaps hold");
   ps_->add_flag("--json", json_, "as JSON, a line each");
+  top_ = app.add_subcommand("top", "watch the processes that run on Hummock, or one of them");
+  top_->add_option("process", which_, "its number, its program's name, or a cgroup; else all");
   stats_ = app.add_subcommand("stats", "show what the heap of a running process holds");
   trim_ = app.add_subcommand("trim", "have a running process give free memory back");
   set_ = app.add_subcommand("set", "set an option of a running process");
@@ -85,22 +88,25 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
   }
   auto* json = stats_->add_flag("--json", json_, "as JSON, a line for each process");
   stats_->add_flag("--prometheus", prometheus_, "as OpenMetrics")->excludes(json);
-  stats_->add_option("--every", every_, "look again after this time (1, 1s, 500ms), until it ends")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
-                                        CLI::AsNumberWithUnit::UNIT_OPTIONAL));
+  for (CLI::App* command : {stats_, top_}) {
+    command->add_option("--every", every_, "look again after this time (1, 1s, 500ms)")
+        ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
+                                          CLI::AsNumberWithUnit::UNIT_OPTIONAL));
+  }
   export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
   export_->add_option("--listen", listen_, "address and port")->capture_default_str();
   set_->add_option("assignment", assignment_, "option=value, as decay_ms=100")->required();
 }
 
 bool FiguresCommands::chosen() const {
-  return *ps_ || *stats_ || *set_ || *trim_ || *export_;
+  return *ps_ || *stats_ || *set_ || *trim_ || *export_ || *top_;
 }
 
 int FiguresCommands::run() const {
   if (*ps_) return ps();
   if (*stats_) return stats();
   if (*export_) return serve();
+  if (*top_) return top(which_, every_ > 0 ? every_ : 2);
   return *set_ ? set() : trim();
 }
 

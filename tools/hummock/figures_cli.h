@@ -1,4 +1,4 @@
-// hummock ps, stats, set, trim and export: what other processes' heaps do, and what they shall do.
+// hummock ps, stats, top, set, trim and export: what other processes' heaps do, and what they shall do.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -26,6 +26,7 @@ class FiguresCommands {
   CLI::App* set_;
   CLI::App* trim_;
   CLI::App* export_;
+  CLI::App* top_;
   std::string which_;
   std::string assignment_;
   bool json_ = false;
