@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Running processes, looked at and changed from outside by the command line tool.
 
-Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|exporter
+Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|exporter|many
 """
 
 import collections
@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pty
+import random
 import re
 import select
 import shutil
@@ -289,6 +290,29 @@ class Requests(unittest.TestCase):
         self.assertEqual(target.status, 0)
 
 
+class Many(unittest.TestCase):
+    """Ten thousand requests, right and wrong ones, each answered with figures, while threads churn, fork and throw."""
+
+    def test_requests(self):
+        rng = random.Random(int(os.environ.get("TEST_SEED", "1")))
+        with Target("threads", 64) as target:
+            names = list(target.stats()["options"])
+            options = [i for i in range(len(names) + 5) if i != names.index("limit_hard")]  # by which new would throw
+            fd = os.open(page_of(target.pid), os.O_RDWR)
+            self.addCleanup(os.close, fd)
+            for number in range(1, int(os.environ.get("OBSERVE_REQUESTS", "10000")) + 1):
+                os.pwrite(fd, struct.pack("<IIq", rng.choice([1, 2, 2, 9]), rng.choice(options),
+                                          rng.choice([0, 1, 50, 1000, -1, 2**40])), 56)
+                asked = struct.unpack("<I", os.pread(fd, 4, 48))[0] + 1
+                os.pwrite(fd, struct.pack("<I", number), 52)
+                os.pwrite(fd, struct.pack("<I", asked), 48)
+                while struct.unpack("<I", os.pread(fd, 4, 80))[0] != asked:
+                    self.assertIsNone(target.process.poll())
+                    time.sleep(0.0005)
+                self.assertEqual(struct.unpack("<I", os.pread(fd, 4, 84))[0], number)
+        self.assertEqual(target.status, 0)
+
+
 class Start(unittest.TestCase):
     def mappings(self, observe):
         with Target("idle", observe=observe) as target:
@@ -445,7 +469,7 @@ class Exporter(unittest.TestCase):
             self.assertEqual(missing, [])
 
 
-PARTS = {"exporter": Exporter, "top": Top, "group": Group, "outside": Outside, "requests": Requests, "start": Start}
+PARTS = {"exporter": Exporter, "top": Top, "many": Many, "group": Group, "outside": Outside, "requests": Requests, "start": Start}
 
 if __name__ == "__main__":
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])
