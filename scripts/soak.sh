@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 case ${2:-} in '' | 0* | *[!0-9]*) echo "soak.sh: minutes are a whole number from 1, not \"${2:-}\"" >&2; exit 2 ;; esac
 build=$1 seconds=$(($2 * 60)) out=$PWD/out/soak
-targets="malloc space proxy options region_log documents"
+targets="malloc space proxy options region_log documents page_figures"
 mkdir -p "$out"
 rm -f "$out/found"
 

@@ -170,6 +170,14 @@ typedef struct hummock_stats {
  * less than two fields. Cost: one step a slab; call it from a monitor, not from a loop. */
 HUMMOCK_EXPORT int hummock_stats(hummock_stats_t* out) HUMMOCK_NOEXCEPT;
 
+/* The same figures and more, as JSON: the object that `hummock stats --json` prints, which
+ * docs/figures.schema.json describes; its member "version" changes when one is removed or changes its
+ * meaning. Writes at most `room` bytes to `out`, the last of them NUL, and returns the length of the whole
+ * text without the NUL: it was cut if that is not less than `room`. `out` may be NULL where `room` is 0. 0:
+ * there is no memory for the work (some 24 KiB, given back). What is live may change between two calls, so
+ * leave some room. Takes no block of the heap. Cost: one step a slab, some hundred microseconds at least. */
+HUMMOCK_EXPORT size_t hummock_stats_json(char* out, size_t room) HUMMOCK_NOEXCEPT;
+
 /* ---- The library itself ----------------------------------------------------------------------- */
 
 /* 1 when the process's malloc is this library's (preloaded or linked), 0 when only hummock_… are. */
@@ -191,6 +199,16 @@ HUMMOCK_EXPORT int hummock_option_set(const char* name, const char* value) HUMMO
  * is found later, a block freed twice or a broken heap, aborts as ever. Sets for the whole process; returns
  * 0, or EPERM in checked mode, whose reports are more than the message. */
 HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) HUMMOCK_NOEXCEPT;
+
+/* Calls `handler` when a limit is reached that the options limit_soft or limit_hard set: `which` is one of
+ * the two numbers, `in_use` and `limit` are bytes. Of the hard one in the call that fails, before it returns;
+ * of the soft one in some call soon after, once for each time that what is in use goes over it. The handler
+ * may free and allocate; it holds up the call, so it should be short. It is never called within itself. NULL
+ * takes it away. Sets for the whole process, from any thread; returns 0. */
+#define HUMMOCK_LIMIT_SOFT 1
+#define HUMMOCK_LIMIT_HARD 2
+typedef void (*hummock_limit_handler)(int which, size_t in_use, size_t limit);
+HUMMOCK_EXPORT int hummock_on_limit(hummock_limit_handler handler) HUMMOCK_NOEXCEPT;
 
 /* A program may define this to compile its options in, e.g. "decay_ms:100,checked:on". The
  * environment goes over it. */

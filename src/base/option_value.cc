@@ -30,7 +30,7 @@ struct Units {
 };
 
 Units units_of(Kind kind) {
-  if (kind == Kind::size) return {kSizes, sizeof(kSizes) / sizeof(Unit)};
+  if (kind == Kind::size || kind == Kind::limit) return {kSizes, sizeof(kSizes) / sizeof(Unit)};
   if (kind == Kind::duration) return {kDurations, sizeof(kDurations) / sizeof(Unit)};
   return {kNone, 1};
 }
@@ -67,6 +67,14 @@ bool parse_amount(Kind kind, Text t, int64_t* out) {
     if (same(t, units.first[i].name)) return *out = multiplied(number, units.first[i].factor), true;
   }
   return false;
+}
+
+// "80%": true, and the number below zero that stands for it.
+bool parse_percentage(Text t, int64_t* out) {
+  int64_t number = 0;
+  if (!take_number(&t, &number) || !same(t, "%") || number < 1 || number > 100) return false;
+  *out = -number;
+  return true;
 }
 
 // ---- Words ----------------------------------------------------------------------------------------
@@ -116,10 +124,11 @@ bool parse_text(ptrdiff_t index, Text t, int64_t* out) {
 constexpr const char* kSwitch = "on=1|off=0";
 
 bool is_amount(Kind kind) {
-  return kind == Kind::number || kind == Kind::size || kind == Kind::duration;
+  return kind == Kind::number || kind == Kind::size || kind == Kind::duration || kind == Kind::limit;
 }
 
 void print_size(Line& line, int64_t value) {
+  if (value < 0) return void(line.signed_dec(-value).text("%"));
   constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
   unsigned unit = 0;
   while (unit < 4 && value != 0 && value % 1024 == 0) value /= 1024, ++unit;
@@ -143,12 +152,23 @@ bool parse(const Option& option, Text t, int64_t* out) {
   if (parse_word(option.words, t, out)) return true;
   if (option.kind == Kind::text) return parse_text(&option - kTable, t, out);
   if (option.kind == Kind::boolean) return parse_switch(kSwitch, t, out);
+  if (option.kind == Kind::limit && parse_percentage(t, out)) return true;
   int64_t value = 0;
   if (is_amount(option.kind) && parse_amount(option.kind, t, &value)) {
+    if (option.kind == Kind::limit && value < 0) return false;
     if (value < option.least || value > option.most) return false;
     return *out = value, true;
   }
   return parse_switch(option.words, t, out);
+}
+
+bool allows(const Option& option, int64_t value) {
+  Text words = text_of(option.words);
+  Text name;
+  for (int64_t number; next_word(&words, &name, &number);) {
+    if (number == value) return true;
+  }
+  return option.kind != Kind::choice && value >= option.least && value <= option.most;
 }
 
 void print_value(Line& line, const Option& option, int64_t value) {
@@ -158,7 +178,7 @@ void print_value(Line& line, const Option& option, int64_t value) {
     if (number == value) return void(line.text(name.from, name.length));
   }
   if (option.kind == Kind::boolean) return void(line.text(value != 0 ? "on" : "off"));
-  if (option.kind == Kind::size) return print_size(line, value);
+  if (option.kind == Kind::size || option.kind == Kind::limit) return print_size(line, value);
   if (option.kind == Kind::text)
     return void(line << reinterpret_cast<const char*>(static_cast<intptr_t>(value)));
   line.signed_dec(value);
@@ -170,11 +190,12 @@ void print_allowed(Line& line, const Option& option) {
     line << "a text of at most " << kTextRoom - 1 << " bytes";
     return;
   }
-  if (option.kind == Kind::size) {
+  if (option.kind == Kind::size || option.kind == Kind::limit) {
     line << "a size from ";
-    print_size(line, option.least);
+    print_size(line, option.least < 0 ? 0 : option.least);
     line << " to ";
     print_size(line, option.most);
+    if (option.kind == Kind::limit) line << " or 1% to 100%";
   } else if (is_amount(option.kind)) {
     line << option.least << " to " << option.most;
   }
@@ -203,6 +224,7 @@ void print_nearest(Line& line, const Option& option, Text t) {
       best = units.first + i;
   }
   const int64_t value = multiplied(number, best->factor);
+  if (option.kind == Kind::limit && value < 0) return print_value(line, option, option.initial);
   if (value < option.least) return print_value(line, option, option.least);
   if (value > option.most) return print_value(line, option, option.most);
   line.signed_dec(number).text(best->name);

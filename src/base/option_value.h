@@ -13,6 +13,9 @@ namespace hummock::options {
 // False when the text is no value that the option may have.
 bool parse(const Option& option, base::Text t, int64_t* out);
 
+// May the option have this number? For all kinds but texts.
+bool allows(const Option& option, int64_t value);
+
 void print_value(base::Line& line, const Option& option, int64_t value);
 // "on or off", "0 to 16", "none or exit", "a size from 0 to 1T or auto".
 void print_allowed(base::Line& line, const Option& option);

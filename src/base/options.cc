@@ -19,7 +19,7 @@ using base::say;
 using base::Text;
 using base::text_of;
 
-enum Source : uint8_t { kDefault, kProgram, kConf, kVariable, kCall };
+enum Source : uint8_t { kDefault, kProgram, kConf, kVariable, kCall, kPage };
 
 // Guarded by nothing: written at start, then only by set(), whose races are the caller's own last-wins.
 uint8_t sources[kCount];
@@ -62,6 +62,9 @@ void print_source(Line& line, size_t index, uint8_t source) {
       break;
     case kCall:
       line << "hummock_option_set";
+      break;
+    case kPage:
+      line << "hummock set";
       break;
   }
 }
@@ -236,6 +239,15 @@ int set(const char* name, const char* value) {
     return EINVAL;
   if (kTable[index].when == When::start) return EPERM;
   store(index, parsed, kCall);
+  return 0;
+}
+
+int set_number(size_t index, int64_t value) {
+  if (index >= kCount) return ENOENT;
+  const Option& option = kTable[index];
+  if (option.kind == Kind::text || option.when == When::start) return EPERM;
+  if (!allows(option, value)) return EINVAL;
+  store(index, value, kPage);
   return 0;
 }
 

@@ -12,7 +12,8 @@
 
 namespace hummock::options {
 
-enum class Kind : uint8_t { boolean, number, size, duration, choice, text };
+// A limit is a size, or below zero a percentage of what the process's control group may have.
+enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 // Of a value that cannot be understood: a promise ends the program, for it would run without what was asked
 // for; a wish is warned of, and the value stays.
@@ -35,6 +36,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start what is in effect")                    \
   X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1;off=0|on=1", any_time, wish,                               \
     "print statistics when the program ends")                                                                \
+  X(Path, stats_file, text, 0, 0, 0, "none=0", start, wish,                                                  \
+    "a file to whose end they go instead, a line of JSON; %p is the process, %t the time")                   \
   X(bool, checked, boolean, 0, 0, 1, "", start, promise,                                                     \
     "find misuse of memory: quarantine, canaries, poison")                                                   \
   X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time, wish,                                        \
@@ -45,6 +48,10 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "milliseconds until free memory goes back to the system; 0 at once")                                     \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
     "most free memory kept until it decays; auto is max(8M, an eighth of what is in use)")                   \
+  X(int64_t, limit_soft, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
+    "nothing free is kept above so much; a size, or 80% of the cgroup's memory")                             \
+  X(int64_t, limit_hard, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
+    "malloc fails above so much; a size, or 80% of the cgroup's memory")                                     \
   X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
     "a thread gives memory back while the program idles")                                                    \
   X(bool, fork, boolean, 1, 0, 1, "", start, wish, "keep the heap usable in the child of a fork")            \
@@ -64,6 +71,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
     "huge pages taken at start and kept")                                                                    \
   X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
+  X(bool, observe, boolean, 1, 0, 1, "", start, wish,                                                        \
+    "a page of figures that `hummock stats` and the like can read from outside")                             \
   X(Log, log, choice, 0, 0, 1, "none=0|region=1;off=0|on=1", start, wish,                                    \
     "a log of what goes to and from the system")                                                             \
   X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, wish, "its file; %p is the process, %t the time")
@@ -115,6 +124,8 @@ void load(const char* program_conf, const char* const* environment);
 // As hummock_option_get and hummock_option_set.
 int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
+// As set, of the option that stands there in the table, and of a number as parse() would make it.
+int set_number(size_t index, int64_t value);
 
 // One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
 void print_effective(int fd = 2, const char* prefix = "hummock: ");

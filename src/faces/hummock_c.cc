@@ -9,7 +9,10 @@
 #include "base/options.h"
 #include "faces/family.h"
 #include "heap/attach.h"
+#include "heap/limit_notice.h"
+#include "observe/snapshot.h"
 #include "observe/stats.h"
+#include "pages/limits.h"
 
 using namespace hummock;
 
@@ -158,6 +161,10 @@ int hummock_stats(hummock_stats_t* out) noexcept {
   return 0;
 }
 
+size_t hummock_stats_json(char* out, size_t room) noexcept {
+  return observe::stats_json(out, out != nullptr ? room : 0);
+}
+
 // Asks rather than compares addresses: those of functions differ between a program that is not
 // position-independent and the libraries it uses.
 int hummock_is_active() noexcept {
@@ -180,7 +187,14 @@ int hummock_option_get(const char* name, char* value, size_t room) noexcept {
 }
 
 int hummock_option_set(const char* name, const char* value) noexcept {
-  return options::set(name, value);
+  const int error = options::set(name, value);
+  pages::renew_limits();
+  return error;
+}
+
+int hummock_on_limit(hummock_limit_handler handler) noexcept {
+  heap::set_limit_handler(handler);
+  return 0;
 }
 
 int hummock_on_bad_pointer(void (*handler)(const char* message)) noexcept {

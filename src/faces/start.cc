@@ -6,7 +6,9 @@
 #include "hummock/hummock.h"
 #include "observe/log_summary.h"
 #include "observe/notify.h"
+#include "observe/page.h"
 #include "observe/print.h"
+#include "observe/snapshot.h"
 
 namespace hummock::faces {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 __attribute__((constructor(101))) void start() {
   heap::initialise();
   if (options::values.verbose) options::print_effective();
+  observe::start_page();
   heap::start_background();
   const bool active = hummock_is_active() != 0;
   observe::log_active(active);
@@ -23,7 +26,9 @@ __attribute__((constructor(101))) void start() {
 __attribute__((destructor(101))) void end() {
   heap::checked::check_all();
   heap::check_freed_lately();
-  if (options::values.stats == options::Stats::at_exit) observe::print(2);
+  if (options::values.stats == options::Stats::at_exit) {
+    options::values.stats_file != nullptr ? observe::append_stats() : observe::print(2);
+  }
   observe::log_summary();
 }
 

@@ -9,6 +9,7 @@
 #include "heap/diagnose.h"
 #include "heap/idle.h"
 #include "heap/large.h"
+#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -67,13 +68,13 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
   const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (__builtin_expect(turn, false) && tick_pending()) tick();
+  if (__builtin_expect(turn, false) && (tick_pending() || is_asked())) tick();
   return header->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  if (tick_pending()) tick();
+  if (tick_pending() && tick()) tell_of_limits();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();

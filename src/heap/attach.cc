@@ -7,12 +7,14 @@
 #include "heap/checked.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
+#include "heap/observer.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "os/os.h"
 #include "os/region_log.h"
 #include "os/thread.h"
 #include "pages/backing.h"
+#include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/span_cache.h"
 #include "shard/shard.h"
@@ -20,6 +22,7 @@
 namespace hummock::heap {
 
 base::OwnLine<size_t> fast_limit;
+uint32_t forks;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
 HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
@@ -82,6 +85,11 @@ void seal_inbox(Heap* heap) {
   unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
 }
 
+void note_thread(Heap* heap) {
+  heap->thread_id = os::thread_id();
+  heap->forks = forks;
+}
+
 // The thread ends: nothing of it may be stranded.
 void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
@@ -127,6 +135,9 @@ void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
   reset_idle();
+  if (observer.in_child != nullptr) observer.in_child();
+  ++forks;
+  if (thread_heap->attached) note_thread(thread_heap);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
     heap->lock.unlock_in_child();
     heap->leaving = 0;  // who took them out is not here
@@ -147,6 +158,7 @@ void initialise() {
     options::init(os::is_privileged());
     slab::make_secret(os::random_word());
     os::start_log();
+    pages::renew_limits();
     pages::take_reserve();
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
@@ -184,6 +196,7 @@ Heap* attach() {
   enter_thread();
   heap->attached = true;
   heap->thread = os::thread_address();
+  note_thread(heap);
   thread_heap = heap;  // first: setting the value may allocate
   if (briefly || os::set_exit_value(heap)) return heap;
   detach(heap);

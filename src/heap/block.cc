@@ -5,6 +5,7 @@
 #include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/idle.h"
+#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/served.h"
@@ -40,6 +41,7 @@ unsigned aligned_class(size_t align, size_t size) {
 }
 
 void* no_memory() {
+  tell_of_limits();
   errno = ENOMEM;
   return nullptr;
 }

@@ -61,6 +61,8 @@ struct Heap {
   uint32_t held;                        // bytes that the magazines have room for, full ones included
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
+  uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
+  uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
   SlabList full;                        // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
@@ -122,6 +124,9 @@ void check_freed_lately();
 
 // Records of all heaps there ever were, by next_record.
 const Heap* all_heaps();
+// How often this process and those it comes from have forked. Atomic, relaxed: written in a child before it
+// has a second thread.
+extern uint32_t forks;
 // The list of free blocks of some heap ends there.
 bool is_bin(const void* p);
 

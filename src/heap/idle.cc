@@ -9,6 +9,7 @@
 namespace hummock::heap {
 
 Idle idle;
+Observer observer = {&observer.seen, 0, nullptr, nullptr};
 
 namespace {
 
@@ -28,6 +29,8 @@ bool in_round;                       // likewise
 bool again;                          // likewise: what this round saw is worth another one
 size_t resting;                      // likewise: bytes that this round saw, freed by others and not drained
 size_t rested;                       // likewise: the last round
+bool at_once;                        // likewise: this round does not wait for a second look
+bool trim_asked;                     // the next one does not. Atomic, relaxed: a wish
 uint64_t next_step;                  // ms; atomic, relaxed: a hint
 
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
@@ -91,6 +94,7 @@ size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
     round = pages::Headers();
     in_round = true;
     again = false;
+    at_once = __atomic_exchange_n(&trim_asked, false, __ATOMIC_RELAXED);
     set_relaxed(idle, Idle::looking);
   }
   size_t bytes = 0;
@@ -101,7 +105,7 @@ size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
       end_round(now, pause);
       break;
     }
-    const size_t gone = look_at(slab, why);
+    const size_t gone = look_at(slab, at_once ? Look::at_once : why);
     slabs += gone != 0;
     bytes += gone;
   }
@@ -119,6 +123,7 @@ void look(size_t headers, Look why, uint64_t now) {
 }
 
 __attribute__((noinline)) void tick_idle(uint64_t now) {
+  if (is_asked()) observer.serve();
   if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
   look(kHeadersPerStep, Look::by_time, now);
 }
@@ -131,10 +136,15 @@ void look_after_frees() {
 }
 
 bool tick() {
-  if (options::values.decay_ms < 0) return false;
+  if (options::values.decay_ms < 0) {
+    if (is_asked()) observer.serve();
+    return false;
+  }
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now);
-  return pages::tick(now);
+  const bool timed = pages::tick(now);
+  if (timed && is_asked()) observer.serve();
+  return timed;
 }
 
 namespace {
@@ -196,6 +206,15 @@ void purge_idle() {
     // acquire: pairs with the release of who wished.
     __atomic_exchange_n(&walk, Walk::under_way, __ATOMIC_ACQUIRE);
   }
+}
+
+bool ask_trim() {
+  if (options::values.decay_ms < 0) return false;
+  set_relaxed(trim_asked, true);
+  set_relaxed(idle, Idle::freed);
+  __atomic_store_n(&next_step, 0, __ATOMIC_RELAXED);
+  pages::ask_trim(os::now_ms());
+  return true;
 }
 
 void lock_idle() {

@@ -3,6 +3,7 @@
 #ifndef HUMMOCK_HEAP_IDLE_H
 #define HUMMOCK_HEAP_IDLE_H
 
+#include "heap/observer.h"
 #include "pages/pages.h"
 
 namespace hummock::heap {
@@ -34,6 +35,9 @@ void purge_idle();
 // nobody has to call later. A round takes 2 MiB of such frees.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 void look_after_frees();
+// What is free now, but for what threads have in their caches, goes with the next ticks. False: decay_ms says
+// that nothing ever goes.
+bool ask_trim();
 
 // For fork.
 void lock_idle();

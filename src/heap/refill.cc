@@ -2,6 +2,7 @@
 
 #include "heap/allocate.h"
 #include "heap/idle.h"
+#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/release.h"
 #include "os/region_log.h"
@@ -94,10 +95,16 @@ void* fill_bin(Bin* bin, unsigned size_class, const slab::List& list) {
 void* refill(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   const bool due = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (due && tick_pending() && tick() && !heap->user) sweep(heap, kSweepOfTick, size_class);
+  if (due && tick_pending() && tick() && !heap->user) {
+    tell_of_limits();
+    sweep(heap, kSweepOfTick, size_class);
+  }
   Bin* bin = &heap->bins[size_class];
   check_bin(heap, size_class);
-  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) sweep(heap, 1, size_class);
+  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) {
+    if (is_asked()) tick();
+    sweep(heap, 1, size_class);
+  }
   bin->asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.

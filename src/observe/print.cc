@@ -5,6 +5,7 @@
 #include "base/message.h"
 #include "hummock/hummock.h"
 #include "observe/stats.h"
+#include "os/os.h"
 
 namespace hummock::observe {
 namespace {
@@ -57,8 +58,11 @@ void print(int fd) {
   hummock_stats_t stats = {};
   stats.size = sizeof(stats);
   collect(&stats);
+  char program[64];
+  os::program_name(program, sizeof program);
   write_line(fd, Line("") << "hummock " << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR << "."
-                          << HUMMOCK_VERSION_PATCH << " statistics");
+                          << HUMMOCK_VERSION_PATCH << " statistics of process " << os::process_id() << " ("
+                          << program << ")");
   print_bytes(fd, "live", stats.live, "room of blocks in use");
   print_bytes(fd, "committed", stats.committed, "slabs and large blocks they stand in");
   print_bytes(fd, "dirty", stats.dirty, "free, not yet given back");

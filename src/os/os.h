@@ -57,6 +57,11 @@ inline bool commit(void*, size_t) {
 }
 #endif
 
+// Memory that other processes of the same user can open by its name in /proc/<process>/fd. Its descriptor is
+// out of the way of the program's own, stays open, and is closed in programs it executes. It reads zero;
+// children of a fork share it. Null: none to be had.
+void* map_shared(const char* name, size_t size);
+
 // Gives address space back. False when the system refused (its map count is exhausted).
 bool unmap(void* address, size_t size);
 
@@ -169,9 +174,16 @@ bool replace_by_small(void* address, size_t size);
 // the system does not say.
 size_t available_bytes();
 
+// Most memory that the process's control group may have, and what that stands in, down from the machine's.
+// The first call makes many system calls, later ones look at one file again: three. One thread at a time.
+size_t group_limit();
+
 // ---- What the region log needs -------------------------------------------------------------------
 
 unsigned process_id();
+
+// The name of its program, ended by NUL; empty when the system does not say.
+void program_name(char* out, size_t room);
 
 // A new descriptor that appends to the file, which is made if need be, out of the way of the program's
 // own descriptors and closed in programs it executes; -1 and *error. On Windows it is in the folder for

@@ -41,8 +41,9 @@ void put_number(char** at, const char* end, uint64_t number) {
   for (size_t i = 0; i < line.size() && *at < end; ++i) *(*at)++ = line.data()[i];
 }
 
-// `pattern` with %p (process), %t (time) and %% replaced; any other % stays as it is.
-void expand(const char* pattern, char* out, size_t room) {
+}  // namespace
+
+void expand_pattern(const char* pattern, char* out, size_t room) {
   char* at = out;
   const char* end = out + room - 1;
   for (const char* c = pattern; *c != '\0' && at < end; ++c) {
@@ -58,6 +59,8 @@ void expand(const char* pattern, char* out, size_t room) {
   }
   *at = '\0';
 }
+
+namespace {
 
 void write_head(unsigned parent) {
   base::write_line(file, Line("") << "hummock " << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR
@@ -107,7 +110,7 @@ bool make_path(const char* name) {
 void begin_file(unsigned parent) {
   char name[options::kTextRoom + 64];
   const char* pattern = values.log_file;
-  expand(pattern != nullptr ? pattern : "malloc_%p.log", name, sizeof name);
+  expand_pattern(pattern != nullptr ? pattern : "malloc_%p.log", name, sizeof name);
   bool on = make_path(name);
   if (!on) base::say(Line() << "the path of the log " << name << " is too long: no region log");
   on = on && open_file();

@@ -12,6 +12,9 @@ class Line;
 
 namespace hummock::os {
 
+// The name of a file: `pattern` with %p (process), %t (time) and %% replaced; any other % stays as it is.
+void expand_pattern(const char* pattern, char* out, size_t room);
+
 // Opens the file and writes what the machine and the options are. Call once, when the options are read and
 // before the first region. A file that cannot be opened is told on standard error, and there is no log.
 void start_log();

@@ -54,6 +54,9 @@ void take_streams();
 void release_streams();
 void reset_streams();
 
+// The calling thread's number, as the system's tools show it. One system call on Linux.
+unsigned thread_id();
+
 // A thread of the allocator's own, with all signals blocked. Nobody waits for it. False: none to be had.
 bool start_thread(void (*run)());
 void sleep_ms(unsigned ms);

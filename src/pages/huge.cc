@@ -6,6 +6,7 @@
 #include "os/region_log.h"
 #include "pages/backing.h"
 #include "pages/kept.h"
+#include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -146,7 +147,7 @@ os::Lock<os::Rank::mappings> mappings_lock;
 
 SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   const size_t bytes = whole_pages(size);
-  if (bytes == 0) return nullptr;
+  if (bytes == 0 || !may_take(bytes)) return nullptr;
   size_t tail = 0;
   SlabHeader* header = align <= kRegionSize ? reuse(bytes, &tail) : nullptr;
   *zeroed = header == nullptr;
@@ -179,6 +180,7 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
   size_t bytes = whole_pages(size);
   if (bytes == 0) return nullptr;
   if (bytes == header->bytes) return header;
+  if (bytes > header->bytes && !may_take(bytes - header->bytes)) return nullptr;
   char* start = header->start;
   const size_t before = header->bytes;
   os::Event event;
@@ -212,6 +214,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   const size_t before = span->bytes;
   if (bytes == 0) return nullptr;
   if (bytes < kSmallMapping && relaxed(total_blocks) >= kMostMappings) return nullptr;
+  if (bytes > before && !may_take(bytes - before)) return nullptr;
   size_t tail = 0;
   bool lift = false, lifted = false;
   SlabHeader* moved = reuse_whole(bytes, &tail);  // memory that waits is worth a copy

@@ -1,6 +1,7 @@
 // The page heap: spans of up to 32 MiB from runs of free slots of regions.
 #include "os/os.h"
 #include "pages/backing.h"
+#include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
@@ -168,6 +169,7 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
   if (align_slots == 1) {
     if (SlabHeader* header = take_far(slots)) return {header, false};
   }
+  if (!may_take(slots * kSlotSize)) return {nullptr, false};
   for (int attempt = 0; attempt < 3; ++attempt) {
     page_lock.lock();
     const Span span = take_span(slots, align_slots);
@@ -228,7 +230,7 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   Region* region = region_of(header);
   const unsigned end = slot_of(header) + header->slots;
   const unsigned more = slots - header->slots;
-  if (end + more > region->huge_pages * kSlotsPerHugePage) return false;
+  if (end + more > region->huge_pages * kSlotsPerHugePage || !may_take(more * kSlotSize)) return false;
   {
     os::LockGuard guard(page_lock);
     SlabHeader* run = region->header(end);

@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
+#include "pages/limits.h"
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/runs.h"
@@ -40,6 +41,8 @@ uint32_t excess_purged;  // slots given back for being over the budget, and not 
 uint32_t regretted;  // slots of those that were needed again. Written under page_lock, read without: a hint
 uint64_t regret_halved;  // ms
 
+uint64_t trim_before;  // ms; atomic, relaxed: what was free then is due
+
 uint64_t refused_until;  // ms; atomic, relaxed: after a refusal, do not ask again on every free
 
 size_t regret() {
@@ -64,8 +67,11 @@ size_t least_budget() {
 
 size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
-  const size_t limit = options::values.dirty_max;
-  return limit != 0 ? limit / kSlotSize : least_budget() + regret();
+  const size_t most = options::values.dirty_max;
+  const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret();
+  if (__builtin_expect(relaxed(limits.soft) == 0, true)) return budget;
+  const size_t room = slots_within_limit();
+  return budget < room ? budget : room;
 }
 
 // What one call may do, and what it did.
@@ -269,7 +275,7 @@ void note_clean(uint32_t slots) {
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);
   const auto& values = options::values;
-  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0;
+  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0 || relaxed(limits.soft) != 0;
   if (!fixed && (dirty <= kLeastBudget / kSlotSize || dirty <= least_budget())) return false;  // most often
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
@@ -289,10 +295,13 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
     __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
     halve_regret(now, decay);
+    if (renew_limits_in_turn(now)) return;  // a call does the one or the other
   }
   if (now < relaxed(refused_until)) return;
   Slice slice = {kCallsPerTick, 0, nullptr, false};
-  const bool done = purge_some(now > decay / 2 ? now - decay / 2 : 0, budget_slots(), &slice);
+  uint64_t before = now > decay / 2 ? now - decay / 2 : 0;
+  if (before < relaxed(trim_before)) before = relaxed(trim_before);
+  const bool done = purge_some(before, budget_slots(), &slice);
   set_relaxed(behind, !done);
   if (slice.calls == kCallsPerTick) collapse_one();  // a call does the one or the other
 }
@@ -308,6 +317,13 @@ bool tick(uint64_t now) {
     give_what_is_due(now, static_cast<uint64_t>(decay), timed);
   }
   return timed;
+}
+
+void ask_trim(uint64_t now) {
+  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
+  set_relaxed(trim_before, now);
+  set_relaxed(tick_time, now);
+  set_relaxed(behind, true);
 }
 
 // No lock: it may be advised huge the moment after in any case, and then purging costs a huge page, no more.

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <hummock/hummock.h>
 #include <stddef.h>
+#include <string.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -194,4 +196,21 @@ TEST_CASE("statistics may be taken while threads work") {
   for (std::thread& thread : crew) thread.join();
   for (char each : lost) CHECK(each == 0);
   check_consistent(figures());
+}
+
+TEST_CASE("figures as JSON fit the room that they are given") {
+  void* block = hummock_malloc(1000);
+  const size_t length = hummock_stats_json(nullptr, 0);
+  CHECK(length > 500);
+  std::string text(length + 1000, 'x');
+  const size_t written = hummock_stats_json(text.data(), text.size());
+  REQUIRE(written < text.size());
+  CHECK(strlen(text.c_str()) == written);
+  CHECK(text.rfind("{\"version\":1,\"pid\":", 0) == 0);
+  CHECK(text[written - 1] == '}');
+  char few[10] = "yyyyyyyyy";
+  CHECK(hummock_stats_json(few, 5) + 1000 > length);
+  CHECK(std::string(few) == "{\"ve");
+  CHECK(few[5] == 'y');
+  hummock_free(block);
 }

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "completion.h"
 #include "doctor.h"
+#include "figures_cli.h"
 #include "hummock/hummock.h"
 #include "log_cli.h"
 #include "run.h"
@@ -81,6 +82,7 @@ int dispatch(int count, char** arguments) {
 
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
+  const FiguresCommands figures_commands(app);
   BenchCommand bench_command(app);
 
   if (count < 2) {
@@ -105,6 +107,7 @@ int dispatch(int count, char** arguments) {
   }
   if (*spaces_command) return spaces(watched);
   if (doctor_command.chosen()) return doctor_command.run();
+  if (figures_commands.chosen()) return figures_commands.run();
   if (log_command.chosen()) return log_command.run();
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);

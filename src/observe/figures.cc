@@ -1,0 +1,140 @@
+#include "observe/figures.h"
+
+#include <string.h>
+
+#include "base/options.h"
+#include "heap/allowance.h"
+#include "heap/heap.h"
+#include "os/os.h"
+#include "pages/limits.h"
+#include "pages/metadata.h"
+
+namespace hummock::observe {
+namespace {
+
+static_assert(slab::kClasses - 1 <= HUMMOCK_PAGE_CLASSES);
+static_assert(options::kCount <= HUMMOCK_PAGE_OPTIONS);
+
+// What others write while we look. Nothing of it is followed.
+#define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
+
+// All of them at once: they come first, so that slabs find their heaps.
+HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
+  uint64_t number = 0;
+  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) ++number;
+  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record, --number) {
+    if (heap->user) {
+      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) out->heap[out->heap_count++] = {number, 0, 0, 0};
+    } else if (heap->attached && heap->forks == heap::forks) {
+      out->cached += heap->held;
+      if (out->threads++ < HUMMOCK_PAGE_THREADS)
+        out->thread[out->thread_count++] = {heap->thread_id, heap->held, heap->earned};
+    }
+  }
+}
+
+// Numbers count from the oldest record: that of a heap is how many records are behind it. Null: it has no
+// row.
+hummock_page_heap_t* row_of_heap(hummock_figures_t* out, const heap::Heap* home) {
+  if (home == nullptr || out->heap_count == 0) return nullptr;
+  uint64_t number = 0;
+  for (const heap::Heap* heap = home; heap != nullptr; heap = heap->next_record) ++number;
+  for (uint32_t i = 0; i < out->heap_count; ++i) {
+    if (out->heap[i].number == number) return &out->heap[i];
+  }
+  return nullptr;
+}
+
+void add_to_heap(hummock_figures_t* out, const heap::Heap* home, size_t live, size_t bytes) {
+  hummock_page_heap_t* row = row_of_heap(out, home);
+  if (row == nullptr) return;
+  row->live += live;
+  row->bytes += bytes;
+  row->slabs += 1;
+}
+
+void list_options(hummock_figures_t* out) {
+  for (size_t i = 0; i < options::kCount; ++i) {
+    hummock_page_option_t* row = &out->options[i];
+    const char* name = options::kTable[i].name;
+    memcpy(row->name, name, strnlen(name, sizeof row->name - 1));
+    options::get(name, row->value, sizeof row->value);  // what does not fit is cut
+  }
+  out->option_count = options::kCount;
+}
+
+}  // namespace
+
+void Gathering::begin(hummock_figures_t* out) {
+  memset(out, 0, sizeof *out);
+  out_ = out;
+  position_ = pages::Headers();
+  out->began = os::now_ns();
+  out->class_count = slab::kClasses - 1;
+  for (unsigned c = 1; c < slab::kClasses; ++c)
+    out->classes[c - 1].block_size = slab::kTable.row[c].block_size;
+  list_heaps(out);
+  list_options(out);
+}
+
+HUMMOCK_RACY void Gathering::count_slab(const SlabHeader* header) {
+  const unsigned size_class = header->size_class;
+  if (size_class == 0 || size_class >= slab::kClasses) return;
+  const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
+  const size_t used = (word & slab::kSharedBit) != 0 ? header->shared_live : header->live;
+  const size_t back = slab::count_of(word);
+  const size_t live = used > back ? used - back : 0;
+  const uint32_t gone = header->gone.own | ((word & slab::kGone) != 0 ? header->gone.remote : 0u);
+  hummock_page_class_t& row = out_->classes[size_class - 1];
+  row.slabs += 1;
+  row.live_blocks += live;
+  row.bytes += header->bytes;
+  row.purged += static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
+  const size_t touched = header->gone.touched * kSmallPage;
+  if (header->slots == 1 && touched < kSlotSize) row.untouched += kSlotSize - touched;
+  if (header->kind == Kind::own_slab) add_to_heap(out_, header->home, live * row.block_size, header->bytes);
+}
+
+HUMMOCK_RACY void Gathering::visit(const SlabHeader* header) {
+  const Kind kind = relaxed(header->kind);
+  if (kind == Kind::slab || kind == Kind::own_slab) return count_slab(header);
+  if (kind != Kind::large) return;
+  out_->large_blocks += 1;
+  out_->large_bytes += header->bytes;
+  add_to_heap(out_, header->home, header->bytes, header->bytes);
+}
+
+bool Gathering::step(unsigned slots) {
+  for (; slots != 0; --slots) {
+    const SlabHeader* header = position_.next();
+    if (header == nullptr) return finish(), true;
+    visit(header);
+  }
+  return false;
+}
+
+void Gathering::finish() {
+  const pages::Totals totals = pages::totals();
+  out_->large_blocks += totals.huge_blocks;
+  out_->large_bytes += totals.huge_bytes;
+  out_->live = out_->large_bytes;
+  for (uint32_t i = 0; i < out_->class_count; ++i) {
+    out_->live += out_->classes[i].live_blocks * out_->classes[i].block_size;
+    out_->purged_pages += out_->classes[i].purged;
+  }
+  const size_t used = totals.used + totals.huge_bytes;
+  out_->committed = used > out_->purged_pages ? used - out_->purged_pages : 0;
+  out_->dirty = totals.dirty;
+  out_->mapped = totals.mapped;
+  out_->peak = totals.peak;
+  out_->purged = totals.purged;
+  out_->huge_pinned = totals.pinned;
+  out_->huge_advised = totals.advised;
+  out_->huge_refusals = totals.refusals;
+  out_->metadata = pages::metadata_bytes();
+  out_->limit_soft = relaxed(pages::limits.soft);
+  out_->limit_hard = relaxed(pages::limits.hard);
+  out_->limit_refusals = pages::limit_refusals();
+}
+
+}  // namespace hummock::observe

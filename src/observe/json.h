@@ -1,0 +1,31 @@
+// Figures as JSON; docs/figures.schema.json says what stands where. The command line tool writes the same.
+#ifndef HUMMOCK_OBSERVE_JSON_H
+#define HUMMOCK_OBSERVE_JSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hummock/page.h"
+
+namespace hummock::observe {
+
+inline constexpr unsigned kJsonVersion = 1;
+
+// Whose figures they are, and what is not among them.
+struct Described {
+  const hummock_figures_t* figures;
+  uint32_t pid;
+  const char* program;
+  const char* cgroup;  // null: not known
+  const char* library;
+  uint64_t age_ms;    // since they were taken
+  uint64_t resident;  // bytes of the process in memory; 0: not known
+};
+
+// One object, without an end of line. Writes at most `room` bytes, the last of them NUL, and returns how long
+// it is without that; takes no memory. Null with room 0 to ask for the length.
+size_t write_json(const Described& what, char* out, size_t room);
+
+}  // namespace hummock::observe
+
+#endif  // HUMMOCK_OBSERVE_JSON_H

@@ -1,0 +1,155 @@
+#include "observe/page.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "heap/idle.h"
+#include "heap/observer.h"
+#include "hummock/hummock.h"
+#include "hummock/page.h"
+#include "observe/figures.h"
+#include "os/os.h"
+#include "pages/limits.h"
+
+namespace hummock::observe {
+namespace {
+
+// With these a call that gathers a slice stays within what one call may do (design, section 7).
+constexpr unsigned kSlotsPerSlice = 192;
+
+#define HUMMOCK_TEXT_OF(x) #x
+#define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
+constexpr char kVersion[] = HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
+    HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_PATCH);
+
+hummock_page_t* page;  // atomic, relaxed; written at start, and in a child's first answer by who is `busy`
+
+// Whoever has it answers; others go on. acquire and release pair with each other, for all below.
+bool busy;
+bool inherited;       // the page is the parent's: nothing is written there
+bool gathering;       // a snapshot is under way
+uint32_t answers_to;  // the value of `asked` that it answers
+uint64_t snapshots;   // since the page was made
+Gathering gathered;
+hummock_figures_t figures;  // bss that nobody touches before the first request
+
+hummock_page_t* make_page() {
+  static_assert(sizeof(hummock_page_t) <= 24 << 10, "the page is six of the system's");
+  auto* fresh = static_cast<hummock_page_t*>(os::map_shared(HUMMOCK_PAGE_NAME, sizeof(hummock_page_t)));
+  if (fresh == nullptr) return nullptr;
+  hummock_page_head_t* head = &fresh->head;
+  head->version = HUMMOCK_PAGE_VERSION;
+  head->size = sizeof *fresh;
+  head->pid = os::process_id();
+  head->started = os::now_ns();
+  memcpy(head->library, kVersion, sizeof kVersion);
+  __atomic_store_n(&head->magic, HUMMOCK_PAGE_MAGIC, __ATOMIC_RELEASE);  // last: who reads it sees the rest
+  return fresh;
+}
+
+void watch(hummock_page_t* fresh, const uint32_t* word) {
+  __atomic_store_n(&page, fresh, __ATOMIC_RELAXED);
+  set_relaxed(heap::observer.seen, relaxed(*word));
+  set_relaxed(heap::observer.asked, word);
+}
+
+// ---- Requests. Everything read here may have been written by anybody, at any time: each word is read once.
+
+int carry_out(uint32_t kind, uint32_t option, int64_t value) {
+  switch (kind) {
+    case HUMMOCK_REQUEST_TRIM:
+      return heap::ask_trim() ? 0 : EPERM;
+    case HUMMOCK_REQUEST_SET: {
+      const int error = options::set_number(option, value);
+      pages::renew_limits();
+      return error;
+    }
+    default:
+      return EINVAL;
+  }
+}
+
+void answer(hummock_page_head_t* head) {
+  // acquire: pairs with the write of a reader, which comes after that of the rest.
+  const uint32_t request = __atomic_load_n(&head->request, __ATOMIC_ACQUIRE);
+  if (request == head->answered) return;
+  const int result = carry_out(__atomic_load_n(&head->kind, __ATOMIC_RELAXED),
+                               __atomic_load_n(&head->option, __ATOMIC_RELAXED),
+                               __atomic_load_n(&head->value, __ATOMIC_RELAXED));
+  __atomic_store_n(&head->result, result, __ATOMIC_RELAXED);
+  // release: who sees it sees the result.
+  __atomic_store_n(&head->answered, request, __ATOMIC_RELEASE);
+}
+
+// A sequence lock for readers that copy by system calls.
+void publish(hummock_page_t* to) {
+  figures.taken = os::now_ns();
+  figures.snapshots = ++snapshots;
+  hummock_page_head_t* head = &to->head;
+  const uint32_t even = head->sequence & ~1u;
+  __atomic_store_n(&head->sequence, even + 1, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);  // odd before the first of the figures changes
+  memcpy(&to->figures, &figures, sizeof figures);
+  __atomic_store_n(&head->sequence, even + 2, __ATOMIC_RELEASE);  // even after the last
+  __atomic_store_n(&head->served, answers_to, __ATOMIC_RELEASE);
+  set_relaxed(heap::observer.seen, answers_to);
+}
+
+void serve_own(hummock_page_t* own) {
+  if (!gathering) {
+    answers_to = __atomic_load_n(&own->head.asked, __ATOMIC_ACQUIRE);
+    answer(&own->head);
+    gathered.begin(&figures);
+    gathering = true;
+  }
+  heap::note_freed();
+  if (!gathered.step(kSlotsPerSlice)) return;
+  gathering = false;
+  publish(own);
+}
+
+// Somebody asks a child of this page's process: if it is us, we get one of our own. The inherited one stays
+// mapped, as others may look at it just now, and its descriptor open, as it may be the program's by now.
+void serve_inherited(hummock_page_t* parents) {
+  const uint32_t children = __atomic_load_n(&parents->head.children, __ATOMIC_ACQUIRE);
+  const bool meant = __atomic_load_n(&parents->head.child, __ATOMIC_RELAXED) == os::process_id();
+  hummock_page_t* own = meant ? make_page() : nullptr;
+  if (own == nullptr) return set_relaxed(heap::observer.seen, children);
+  inherited = false;
+  snapshots = 0;
+  watch(own, &own->head.asked);
+}
+
+void serve() {
+  if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE)) return;
+  hummock_page_t* mine = __atomic_load_n(&page, __ATOMIC_RELAXED);
+  if (inherited) {
+    serve_inherited(mine);
+  } else if (mine->head.pid == os::process_id()) {
+    serve_own(mine);
+  } else {  // a child without handlers of fork, as of vfork
+    set_relaxed(heap::observer.seen, relaxed(mine->head.asked));
+  }
+  __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+}
+
+void in_child() {
+  busy = false;  // who answered is not here
+  gathering = false;
+  inherited = true;
+  watch(page, &page->head.children);
+}
+
+}  // namespace
+
+void start_page() {
+  if (!options::values.observe || os::is_privileged() || page != nullptr) return;
+  hummock_page_t* fresh = make_page();
+  if (fresh == nullptr) return;
+  heap::observer.serve = serve;
+  heap::observer.in_child = in_child;
+  watch(fresh, &fresh->head.asked);
+}
+
+}  // namespace hummock::observe

@@ -1,0 +1,180 @@
+// Options limit_soft and limit_hard: where malloc begins to fail, what is kept, and who is told.
+#include <doctest/doctest.h>
+#include <errno.h>
+#include <string.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "hummock/hummock.h"
+#include "os/os.h"
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+struct Limits {
+  Limits(const char* soft, const char* hard) {
+    hummock_free(hummock_malloc(1));  // which reads the options first
+    CHECK(hummock_option_set("limit_soft", soft) == 0);
+    CHECK(hummock_option_set("limit_hard", hard) == 0);
+  }
+  ~Limits() {
+    hummock_option_set("limit_soft", "none");
+    hummock_option_set("limit_hard", "none");
+    hummock_on_limit(nullptr);
+    hummock_trim(0);
+  }
+};
+
+hummock_stats_t stats() {
+  hummock_stats_t out = {};
+  out.size = sizeof out;
+  hummock_stats(&out);
+  return out;
+}
+
+// Blocks of that size until there are no more; their bytes.
+size_t fill(size_t size, std::vector<void*>* blocks) {
+  size_t bytes = 0;
+  errno = 0;
+  while (void* block = hummock_malloc(size)) {
+    blocks->push_back(block);
+    bytes += size;
+    if (bytes > 4096 * kMiB) break;
+  }
+  CHECK(errno == ENOMEM);
+  return bytes;
+}
+
+void free_all(std::vector<void*>* blocks) {
+  for (void* block : *blocks) hummock_free(block);
+  blocks->clear();
+}
+
+std::atomic<int> told_soft, told_hard;
+std::atomic<size_t> told_limit;
+
+void handler(int which, size_t, size_t limit) {
+  ++(which == HUMMOCK_LIMIT_HARD ? told_hard : told_soft);
+  told_limit = limit;
+  hummock_free(hummock_malloc(100 * kMiB));  // what the handler does brings no other call
+}
+
+}  // namespace
+
+TEST_CASE("malloc fails at the hard limit, and not before") {
+  const Limits limits("none", "100M");
+  std::vector<void*> blocks;
+  blocks.reserve(8 << 20);
+  const size_t before = stats().committed;
+  REQUIRE(before < kMiB);
+  for (const size_t size :
+       {size_t{64}, size_t{1000}, size_t{1} << 14, size_t{100} << 10, kMiB, size_t{40} << 20}) {
+    INFO(size);
+    fill(size, &blocks);
+    const size_t live = stats().committed;
+    CHECK(live <= 100 * kMiB);
+    CHECK(live + (size < kMiB ? kMiB : size) >= 99 * kMiB);
+    free_all(&blocks);
+    void* again = hummock_malloc(90 * kMiB);
+    CHECK(again != nullptr);
+    hummock_free(again);
+  }
+  CHECK(hummock_malloc(101 * kMiB) == nullptr);
+}
+
+TEST_CASE("realloc stays within it, and leaves the block alone") {
+  const Limits limits("none", "64M");
+  for (const size_t size : {size_t{1000}, size_t{200} << 10, size_t{40} << 20}) {
+    char* block = static_cast<char*>(hummock_malloc(size));
+    REQUIRE(block != nullptr);
+    memset(block, 7, size);
+    errno = 0;
+    CHECK(hummock_realloc(block, 80 * kMiB) == nullptr);
+    CHECK(errno == ENOMEM);
+    CHECK(block[size - 1] == 7);
+    hummock_free(block);
+  }
+}
+
+TEST_CASE("several threads, and heaps") {
+  const Limits limits("none", "64M");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<void*> blocks;
+        while (void* block = hummock_malloc(30000)) blocks.push_back(block);
+        CHECK(stats().committed <= 64 * kMiB + 4 * kMiB);  // what races past the look at once
+        free_all(&blocks);
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  hummock_heap_t* heap = hummock_heap_create();
+  size_t count = 0;
+  while (hummock_heap_malloc(heap, 5000) != nullptr) ++count;
+  const int error = errno;
+  CHECK(count > 58 * kMiB / 5120);
+  CHECK(error == ENOMEM);
+  hummock_heap_destroy(heap);
+}
+
+TEST_CASE("the handler is told of each limit") {
+  const Limits limits("20M", "40M");
+  told_soft = told_hard = 0;
+  CHECK(hummock_on_limit(handler) == 0);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 30; ++i) blocks.push_back(hummock_malloc(kMiB));
+  for (int i = 0; i < 100000 && told_soft == 0; ++i) {  // a tick is due each ten milliseconds
+    void* block = hummock_malloc(300000);
+    hummock_free(hummock_malloc(5 * kMiB));
+    hummock_free(block);
+    if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(told_soft == 1);
+  CHECK(told_hard == 0);
+  CHECK(told_limit == 20 * kMiB);
+  CHECK(hummock_malloc(50 * kMiB) == nullptr);
+  CHECK(told_hard == 1);
+  CHECK(told_limit == 40 * kMiB);
+  free_all(&blocks);
+}
+
+TEST_CASE("the soft limit holds what a bursty program keeps") {
+  const Limits limits("64M", "none");
+  std::vector<void*> blocks;
+  size_t most = 0;
+  unsigned seed = 1;
+  for (int burst = 0; burst < 20; ++burst) {
+    for (size_t bytes = 0; bytes < 56 * kMiB;) {
+      seed = seed * 1103515245 + 12345;
+      const size_t size = 100 + (seed >> 8) % (burst % 2 == 0 ? 3000u : 300000u);
+      blocks.push_back(memset(hummock_malloc(size), 1, size));
+      bytes += size;
+      if (blocks.size() % 256 == 0) {
+        const hummock_stats_t now = stats();
+        most = std::max(most, now.committed + now.dirty);
+      }
+    }
+    free_all(&blocks);
+  }
+  CHECK(most <= 64 * kMiB + 64 * kMiB / 10);
+}
+
+TEST_CASE("sizes and percentages") {
+  char value[32];
+  for (const char* good : {"80%", "1%", "100%", "512M", "none", "off"}) {
+    CHECK(hummock_option_set("limit_soft", good) == 0);
+    CHECK(hummock_option_get("limit_soft", value, sizeof value) == 0);
+    CHECK(strcmp(value, strcmp(good, "off") == 0 ? "none" : good) == 0);
+  }
+  for (const char* bad : {"-80", "0%", "101%", "-5M", "%", "many"}) {
+    INFO(bad);
+    CHECK(hummock_option_set("limit_soft", bad) == EINVAL);
+  }
+  CHECK(hummock::os::group_limit() > 0);
+  CHECK(hummock::os::group_limit() <= size_t{1} << 50);
+}

@@ -1,0 +1,236 @@
+#include "figures.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "processes.h"
+
+namespace hummock::tool {
+namespace {
+
+constexpr unsigned kPauseUs = 2000;
+constexpr unsigned kTries = 100;         // to read without tearing
+constexpr unsigned kChildWaitMs = 1000;  // for a child's own page
+
+#define HUMMOCK_HEAD_AT(field) offsetof(hummock_page_t, head.field)
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+template <size_t N>
+bool is_text(const char (&text)[N]) {
+  if (memchr(text, '\0', N) == nullptr) return false;
+  return std::all_of(text, text + strlen(text), [](char c) { return c >= ' ' && c < 127; });
+}
+
+bool tables_hold(const hummock_figures_t& figures) {
+  return figures.class_count <= HUMMOCK_PAGE_CLASSES && figures.thread_count <= HUMMOCK_PAGE_THREADS &&
+         figures.heap_count <= HUMMOCK_PAGE_HEAPS && figures.option_count <= HUMMOCK_PAGE_OPTIONS;
+}
+
+// A memfd whose length cannot change: no other kind of file has both seals. So nothing that somebody else put
+// under the name is ever written to.
+bool is_sealed_memory(int fd) {
+  struct stat about;
+  if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  constexpr int kFixed = F_SEAL_SHRINK | F_SEAL_GROW;
+  return seals >= 0 && (seals & kFixed) == kFixed && about.st_size >= ssize_t{sizeof(hummock_page_t)};
+}
+
+}  // namespace
+
+std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* why) {
+  const auto refuse = [why](const char* reason) {
+    *why = reason;
+    return std::nullopt;
+  };
+  hummock_page_t page;
+  if (bytes.size() < sizeof page) return refuse("its page of figures is too short");
+  memcpy(&page, bytes.data(), sizeof page);
+  if (page.head.magic != HUMMOCK_PAGE_MAGIC) return refuse("its page of figures is none of Hummock's");
+  if (page.head.version != HUMMOCK_PAGE_VERSION || page.head.size < sizeof page)
+    return refuse("its page of figures is of another version of Hummock than this command");
+  if (!is_text(page.head.library) || !tables_hold(page.figures))
+    return refuse("its page of figures is broken");
+  for (uint32_t i = 0; i < page.figures.option_count; ++i) {
+    const hummock_page_option_t& option = page.figures.options[i];
+    if (!is_text(option.name) || !is_text(option.value)) return refuse("its page of figures is broken");
+  }
+  return page;
+}
+
+PageFile::~PageFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+PageFile::PageFile(PageFile&& other) noexcept : pid_(other.pid_), fd_(other.fd_), writable_(other.writable_) {
+  other.fd_ = -1;
+}
+
+// Opened for reading first, as nothing happens by that; then once more for requests.
+bool PageFile::take(int fd, std::string* why) {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+  if (!is_sealed_memory(fd)) {
+    *why = "what it has under the name of a page of figures is none";
+    close(fd);
+    return false;
+  }
+  const std::string again = "/proc/self/fd/" + std::to_string(fd);
+  const int both = ::open(again.c_str(), O_RDWR | O_CLOEXEC);
+  writable_ = both >= 0;
+  if (writable_) close(fd);
+  fd_ = writable_ ? both : fd;
+  return true;
+}
+
+std::optional<PageFile> PageFile::open(int pid, std::string* why) {
+  PageFile file;
+  file.pid_ = pid;
+  const uint32_t own = number_in_its_namespace(pid);
+  bool asked = false;
+  for (const uint64_t end = now_ns() + uint64_t{kChildWaitMs} * 1000000;;) {
+    for (const int fd : open_links_to(pid, "/memfd:" HUMMOCK_PAGE_NAME " (deleted)", why)) {
+      uint32_t writer = 0;
+      if (!file.take(fd, why) || !file.load(HUMMOCK_HEAD_AT(pid), &writer)) continue;
+      if (writer == own) return file;
+      if (asked || !may_make_page(pid, why)) continue;
+      uint32_t children = 0;
+      asked = file.load(HUMMOCK_HEAD_AT(children), &children) && file.store(HUMMOCK_HEAD_AT(child), own) &&
+              file.store(HUMMOCK_HEAD_AT(children), children + 1);
+      *why = "it is a child of fork and has made no call that answers yet: try again when it is busy";
+    }
+    if (!asked || now_ns() > end) return std::nullopt;
+    usleep(kPauseUs);
+  }
+}
+
+template <class T>
+bool PageFile::load(size_t offset, T* out) const {
+  return pread(fd_, out, sizeof *out, static_cast<off_t>(offset)) == ssize_t{sizeof *out};
+}
+
+template <class T>
+bool PageFile::store(size_t offset, T value) const {
+  return pwrite(fd_, &value, sizeof value, static_cast<off_t>(offset)) == ssize_t{sizeof value};
+}
+
+std::optional<hummock_page_t> PageFile::copy(std::string* why) const {
+  std::string bytes(sizeof(hummock_page_t), '\0');
+  for (unsigned i = 0; i < kTries; ++i) {
+    uint32_t before = 1, after = 0;
+    const bool got = load(HUMMOCK_HEAD_AT(sequence), &before) &&
+                     pread(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    std::atomic_thread_fence(std::memory_order_acquire);  // with the release of who writes
+    if (!got || !load(HUMMOCK_HEAD_AT(sequence), &after)) break;
+    if (before == after && before % 2 == 0) return check_page(bytes, why);
+    usleep(kPauseUs);
+  }
+  *why = "its page of figures cannot be read";
+  return std::nullopt;
+}
+
+void PageFile::ask() const {
+  uint32_t asked = 0;
+  if (writable_ && load(HUMMOCK_HEAD_AT(asked), &asked)) store(HUMMOCK_HEAD_AT(asked), asked + 1);
+}
+
+std::optional<Snapshot> PageFile::read(unsigned wait_ms, std::string* why) const {
+  Snapshot snapshot;
+  uint32_t served = 0, asked = 0;
+  ask();
+  load(HUMMOCK_HEAD_AT(asked), &asked);
+  for (const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000; writable_;) {
+    if (!load(HUMMOCK_HEAD_AT(served), &served)) break;
+    snapshot.fresh = static_cast<int32_t>(served - asked) >= 0;
+    if (snapshot.fresh || now_ns() > end) break;
+    usleep(kPauseUs);
+  }
+  const auto page = copy(why);
+  if (!page) return std::nullopt;
+  if (page->figures.taken == 0) {
+    *why = "it has made no call that answers yet: try again when it is busy";
+    return std::nullopt;
+  }
+  snapshot.page = *page;
+  const uint64_t now = now_ns();
+  snapshot.age_ms = now > page->figures.taken ? (now - page->figures.taken) / 1000000 : 0;
+  snapshot.pid = pid_;
+  snapshot.program = program_of(pid_);
+  snapshot.cgroup = cgroup_of(pid_);
+  snapshot.resident = resident_of(pid_);
+  return snapshot;
+}
+
+std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent) {
+  std::vector<PageFile> files;
+  const auto note = [silent](int pid, const std::string& why) {
+    silent->push_back("process " + std::to_string(pid) + " (" + program_of(pid) + "): " + why);
+  };
+  for (const int pid : find_observed()) {
+    std::string why;
+    auto file = PageFile::open(pid, &why);
+    if (!file) {
+      note(pid, why);
+      continue;
+    }
+    file->ask();
+    files.push_back(std::move(*file));
+  }
+  const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000;
+  std::vector<Snapshot> snapshots;
+  for (const PageFile& file : files) {
+    std::string why;
+    const uint64_t now = now_ns();
+    const auto snapshot = file.read(now < end ? static_cast<unsigned>((end - now) / 1000000) : 0, &why);
+    snapshot ? snapshots.push_back(*snapshot) : note(file.pid(), why);
+  }
+  return snapshots;
+}
+
+std::optional<uint32_t> PageFile::find_option(const std::string& name, unsigned wait_ms,
+                                              std::string* why) const {
+  const auto snapshot = read(wait_ms, why);
+  if (!snapshot) return std::nullopt;
+  const hummock_figures_t& figures = snapshot->page.figures;
+  for (uint32_t i = 0; i < figures.option_count; ++i) {
+    if (name == figures.options[i].name) return i;
+  }
+  *why = "its version of Hummock has no option " + name;
+  return std::nullopt;
+}
+
+int PageFile::request(uint32_t kind, uint32_t option, int64_t value, unsigned wait_ms) const {
+  if (!writable_) return EACCES;
+  if (flock(fd_, LOCK_EX) != 0) return errno;
+  uint32_t number = 0, answered = 0;
+  int32_t result = -1;
+  load(HUMMOCK_HEAD_AT(request), &number);
+  store(HUMMOCK_HEAD_AT(kind), kind);
+  store(HUMMOCK_HEAD_AT(option), option);
+  store(HUMMOCK_HEAD_AT(value), value);
+  store(HUMMOCK_HEAD_AT(request), ++number);
+  ask();
+  for (const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000; now_ns() < end; usleep(kPauseUs)) {
+    if (!load(HUMMOCK_HEAD_AT(answered), &answered) || answered != number) continue;
+    load(HUMMOCK_HEAD_AT(result), &result);
+    break;
+  }
+  flock(fd_, LOCK_UN);
+  return result;
+}
+
+}  // namespace hummock::tool

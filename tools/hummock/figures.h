@@ -1,0 +1,72 @@
+// The page of figures of another process, whose format is in hummock/page.h. All that is read there is taken
+// for hostile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hummock/page.h"
+
+namespace hummock::tool {
+
+// What was read, and what the system says of the process.
+struct Snapshot {
+  int pid = 0;
+  std::string program;
+  std::string cgroup;
+  uint64_t resident = 0;
+  uint64_t age_ms = 0;  // since the figures were taken
+  bool fresh = false;   // taken because we asked
+  hummock_page_t page = {};
+};
+
+// The page, if the bytes are one of a version that we know, with every count within its table and every text
+// ended. Else why not.
+std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* why);
+
+// An open page, and its process.
+class PageFile {
+ public:
+  PageFile() = default;
+  ~PageFile();
+  PageFile(PageFile&& other) noexcept;
+  PageFile& operator=(PageFile&&) = delete;
+
+  // Opens the page of the process; a child of fork is asked to make its own. Else *why says why not.
+  static std::optional<PageFile> open(int pid, std::string* why);
+
+  int pid() const { return pid_; }
+  // Asks for figures, and waits so long for them; then those that are there, however old.
+  std::optional<Snapshot> read(unsigned wait_ms, std::string* why) const;
+  // Asks for figures, and waits for nothing.
+  void ask() const;
+  // Where the process has that option in its table.
+  std::optional<uint32_t> find_option(const std::string& name, unsigned wait_ms, std::string* why) const;
+  // Has something done. 0, an error number, or -1: no answer within the time.
+  int request(uint32_t kind, uint32_t option, int64_t value, unsigned wait_ms) const;
+
+ private:
+  bool take(int fd, std::string* why);
+  std::optional<hummock_page_t> copy(std::string* why) const;
+  template <class T>
+  bool load(size_t offset, T* out) const;
+  template <class T>
+  bool store(size_t offset, T value) const;
+
+  int pid_ = 0;
+  int fd_ = -1;
+  bool writable_ = false;
+};
+
+// The processes that are meant: by a number, a program's name, or a path below /sys/fs/cgroup. Empty: none.
+std::vector<int> find_processes(const std::string& which);
+// The figures of all processes that this user may look at. All are asked, and have so long together; those
+// that have none yet are in *silent.
+std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent);
+// All processes that have a page which this user may open.
+std::vector<int> find_observed();
+
+}  // namespace hummock::tool

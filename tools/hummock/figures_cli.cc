@@ -1,0 +1,193 @@
+#include "figures_cli.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/option_value.h"
+#include "figures.h"
+#include "figures_text.h"
+#include "top.h"
+
+namespace hummock::tool {
+namespace {
+
+constexpr unsigned kListWaitMs = 100;  // of ps, for all processes
+
+int complain(const char* command, const std::string& what) {
+  fprintf(stderr, "hummock %s: %s\n", command, what.c_str());
+  return 1;
+}
+
+int complain(const char* command, int pid, const std::string& what) {
+  return complain(command, "process " + std::to_string(pid) + ": " + what);
+}
+
+// Calls act(file) for the page of each process that is meant. 0, or 1 with lines that say what went wrong.
+template <class Act>
+int for_each_page(const char* command, const std::string& which, Act act) {
+  const std::vector<int> pids = find_processes(which);
+  if (pids.empty()) return complain(command, "there is no process " + which);
+  int status = 0;
+  for (const int pid : pids) {
+    std::string why;
+    const auto file = PageFile::open(pid, &why);
+    status |= file ? act(*file) : complain(command, pid, why);
+  }
+  return status;
+}
+
+// Of the table of this command's own version.
+const options::Option* find_option(const std::string& name) {
+  for (const options::Option& option : options::kTable) {
+    if (name == option.name) return &option;
+  }
+  return nullptr;
+}
+
+std::string nearest_option(const std::string& name) {
+  const options::Option* best = options::kTable;
+  for (const options::Option& option : options::kTable) {
+    const base::Text wanted = {name.data(), name.size()};
+    if (distance(wanted, base::text_of(option.name)) < distance(wanted, base::text_of(best->name)))
+      best = &option;
+  }
+  return best->name;
+}
+
+std::string allowed_text(const options::Option& option) {
+  base::Line line("");
+  print_allowed(line, option);
+  return line.c_str();
+}
+
+int tell(const char* command, const PageFile& file, int result) {
+  if (result == 0) return 0;
+  if (result < 0)
+    return complain(command, file.pid(), "it has made no call that answers yet: try again when it is busy");
+  return complain(command, file.pid(), result == EPERM ? "it can only be given at start" : strerror(result));
+}
+
+}  // namespace
+
+FiguresCommands::FiguresCommands(CLI::App& app) {
+  ps_ = app.add_subcommand("ps", "list the processes that run on Hummock, with what their heaps hold");
+  ps_->add_flag("--json", json_, "as JSON, a line each");
+  top_ = app.add_subcommand("top", "watch the processes that run on Hummock, or one of them");
+  top_->add_option("process", which_, "its number, its program's name, or a cgroup; else all");
+  stats_ = app.add_subcommand("stats", "show what the heap of a running process holds");
+  trim_ = app.add_subcommand("trim", "have a running process give free memory back");
+  set_ = app.add_subcommand("set", "set an option of a running process");
+  for (CLI::App* command : {stats_, trim_, set_}) {
+    command->add_option("process", which_, "its number, its program's name, or a cgroup below /sys/fs/cgroup")
+        ->required();
+    command->add_option("--wait", wait_ms_, "milliseconds to wait for its answer")->capture_default_str();
+  }
+  auto* json = stats_->add_flag("--json", json_, "as JSON, a line for each process");
+  stats_->add_flag("--prometheus", prometheus_, "as OpenMetrics")->excludes(json);
+  for (CLI::App* command : {stats_, top_}) {
+    command->add_option("--every", every_, "look again after this time (1, 1s, 500ms)")
+        ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
+                                          CLI::AsNumberWithUnit::UNIT_OPTIONAL));
+  }
+  export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
+  export_->add_option("--listen", listen_, "address and port")->capture_default_str();
+  set_->add_option("assignment", assignment_, "option=value, as decay_ms=100")->required();
+}
+
+bool FiguresCommands::chosen() const {
+  return *ps_ || *stats_ || *set_ || *trim_ || *export_ || *top_;
+}
+
+int FiguresCommands::run() const {
+  if (*ps_) return ps();
+  if (*stats_) return stats();
+  if (*export_) return serve();
+  if (*top_) return top(which_, every_ > 0 ? every_ : 2);
+  return *set_ ? set() : trim();
+}
+
+int FiguresCommands::ps() const {
+  std::vector<std::string> silent;
+  const std::vector<Snapshot> all = read_all(kListWaitMs, &silent);
+  for (const std::string& each : silent) fprintf(stderr, "hummock ps: %s\n", each.c_str());
+  if (json_) {
+    for (const Snapshot& snapshot : all) printf("%s\n", json_of(snapshot).c_str());
+    return 0;
+  }
+  fputs(list(all).c_str(), stdout);
+  return 0;
+}
+
+int FiguresCommands::show_once() const {
+  std::vector<Snapshot> all;
+  const int status = for_each_page("stats", which_, [&](const PageFile& file) {
+    std::string why;
+    const auto snapshot = file.read(wait_ms_, &why);
+    if (!snapshot) return complain("stats", file.pid(), why);
+    all.push_back(*snapshot);
+    return 0;
+  });
+  if (prometheus_ && !all.empty()) fputs(metrics(all).c_str(), stdout);
+  for (const Snapshot& snapshot : all) {
+    if (json_) printf("%s\n", json_of(snapshot).c_str());
+    if (!json_ && !prometheus_) fputs(report(snapshot).c_str(), stdout);
+  }
+  fflush(stdout);
+  return status;
+}
+
+int FiguresCommands::stats() const {
+  if (every_ <= 0) return show_once();
+  const bool clears = isatty(STDOUT_FILENO) != 0 && !json_ && !prometheus_;
+  for (int status;; usleep(static_cast<useconds_t>(every_ * 1e6))) {
+    if (clears) fputs("\033[H\033[2J", stdout);
+    status = show_once();
+    if (status != 0 || ferror(stdout) != 0) return status;
+  }
+}
+
+// A program of its own, so that no other command needs what it is linked to.
+int FiguresCommands::serve() const {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = self.parent_path() / "hummock-export";
+  execl(program.c_str(), "hummock-export", listen_.c_str(), nullptr);
+  return complain("export",
+                  program + ": " + strerror(errno) + "; it is built where libcpp-httplib-dev is there");
+}
+
+int FiguresCommands::trim() const {
+  return for_each_page("trim", which_, [&](const PageFile& file) {
+    const int result = file.request(HUMMOCK_REQUEST_TRIM, 0, 0, wait_ms_);
+    if (result == EPERM) return complain("trim", file.pid(), "its decay_ms is never: it gives nothing back");
+    return tell("trim", file, result);
+  });
+}
+
+int FiguresCommands::set() const {
+  const size_t equals = assignment_.find('=');
+  if (equals == std::string::npos) return complain("set", "write option=value, as decay_ms=100");
+  const std::string name = assignment_.substr(0, equals);
+  const options::Option* option = find_option(name);
+  if (option == nullptr)
+    return complain("set", "unknown option " + name + "; the nearest is " + nearest_option(name));
+  const base::Text value = {assignment_.data() + equals + 1, assignment_.size() - equals - 1};
+  int64_t number = 0;
+  if (option->when == options::When::start || option->kind == options::Kind::text)
+    return complain("set", name + " can only be given at start");
+  if (!parse(*option, base::trimmed(value), &number))
+    return complain("set", "option " + name + " cannot be \"" + assignment_.substr(equals + 1) +
+                               "\"; it may be " + allowed_text(*option));
+  return for_each_page("set", which_, [&](const PageFile& file) {
+    std::string why;
+    const auto index = file.find_option(name, wait_ms_, &why);
+    if (!index) return complain("set", file.pid(), why);
+    return tell("set", file, file.request(HUMMOCK_REQUEST_SET, *index, number, wait_ms_));
+  });
+}
+
+}  // namespace hummock::tool

@@ -1,0 +1,25 @@
+// What /proc says of processes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hummock::tool {
+
+// Descriptors, opened for reading here, to what the process has open under that name; as root also what it
+// has mapped only. The caller closes them. None: *why says why.
+std::vector<int> open_links_to(int pid, const std::string& name, std::string* why);
+
+// As the process itself sees it.
+uint32_t number_in_its_namespace(int pid);
+
+// May a child of fork be asked to make a memfd? Not if it has filtered its system calls since it was forked:
+// the call could end it.
+bool may_make_page(int pid, std::string* why);
+
+std::string program_of(int pid);
+std::string cgroup_of(int pid);  // its path below /sys/fs/cgroup
+uint64_t resident_of(int pid);   // bytes
+
+}  // namespace hummock::tool

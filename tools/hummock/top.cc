@@ -1,0 +1,286 @@
+#include "top.h"
+
+#include <fmt/format.h>
+#include <ncurses.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <map>
+
+#include "figures.h"
+#include "figures_text.h"
+
+namespace hummock::tool {
+namespace {
+
+constexpr unsigned kWaitMs = 100;
+constexpr int kRedraw = 12;       // Ctrl-L, as in other programs
+constexpr size_t kHistory = 100;  // looks that a bar shows at most
+
+enum class View { classes, threads, heaps };
+
+struct Line {
+  uint64_t key = 0;  // by which lines are sorted, the largest first
+  std::string text;
+};
+
+// A bar of what a process had in memory, a character a look, the latest last.
+std::string bar(const std::deque<uint64_t>& history) {
+  constexpr int kBefore = 72;  // the columns before it
+  const size_t width = std::min(history.size(), static_cast<size_t>(std::clamp(COLS - kBefore, 0, 100)));
+  const uint64_t most = std::max<uint64_t>(1, *std::max_element(history.begin(), history.end()));
+  std::string text;
+  for (size_t i = history.size() - width; i < history.size(); ++i) text += "_.-=*#"[history[i] * 5 / most];
+  return text;
+}
+
+class Screen {
+ public:
+  Screen(std::string which, double every) : which_(std::move(which)), every_(every) {}
+
+  int run();
+
+ private:
+  bool look(std::string* why);
+  void remember();
+  void order();
+  void draw();
+  void draw_lines(std::vector<Line> lines, int row);
+  int draw_totals(const Snapshot& snapshot);
+  bool act(int key);
+  const Snapshot* chosen() const;
+  std::vector<Line> process_lines() const;
+
+  std::string which_;
+  double every_;
+  View view_ = View::classes;
+  unsigned sort_ = 0;
+  size_t selected_ = 0;
+  int opened_ = 0;  // the process whose tables are shown; 0: the list
+  std::vector<Snapshot> all_;
+  std::map<int, std::deque<uint64_t>> history_;
+};
+
+constexpr const char* kSorts[] = {"resident", "live", "fragmented", "dirty"};
+
+uint64_t fragmented(const hummock_figures_t& f) {
+  return f.committed > f.live ? f.committed - f.live : 0;
+}
+
+uint64_t key_of(const Snapshot& s, unsigned sort) {
+  const hummock_figures_t& f = s.page.figures;
+  const uint64_t keys[] = {s.resident, f.live, fragmented(f), f.dirty};
+  return keys[sort];
+}
+
+std::vector<Line> class_lines(const hummock_figures_t& f) {
+  std::vector<Line> lines;
+  for (uint32_t i = 0; i < f.class_count; ++i) {
+    const hummock_page_class_t& row = f.classes[i];
+    const uint64_t without = row.purged + row.untouched, live = row.live_blocks * row.block_size;
+    const uint64_t held = row.bytes > without ? row.bytes - without : 0;
+    if (row.slabs == 0) continue;
+    lines.push_back(
+        {held, fmt::format("{:>9} {:>9} {:>11} {:>9} {:>9} {:>9}", row.block_size, row.slabs, row.live_blocks,
+                           bytes_text(live), bytes_text(held), bytes_text(held > live ? held - live : 0))});
+  }
+  return lines;
+}
+
+std::vector<Line> thread_lines(const hummock_figures_t& f) {
+  std::vector<Line> lines;
+  for (uint32_t i = 0; i < f.thread_count; ++i) {
+    const hummock_page_thread_t& row = f.thread[i];
+    lines.push_back({row.cached, fmt::format("{:>9} {:>9} {:>9}", row.id, bytes_text(row.cached),
+                                             bytes_text(row.earned))});
+  }
+  return lines;
+}
+
+std::vector<Line> heap_lines(const hummock_figures_t& f) {
+  std::vector<Line> lines;
+  for (uint32_t i = 0; i < f.heap_count; ++i) {
+    const hummock_page_heap_t& row = f.heap[i];
+    lines.push_back({row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9}", row.number, bytes_text(row.live),
+                                            bytes_text(row.bytes), row.slabs)});
+  }
+  return lines;
+}
+
+// What does not fit is cut, so that no line wraps.
+void put(int row, const std::string& text, int attributes = 0) {
+  if (row >= LINES) return;
+  attron(attributes);
+  mvaddnstr(row, 0, text.c_str(), COLS);
+  attroff(attributes);
+}
+
+bool Screen::look(std::string* why) {
+  std::vector<std::string> silent;
+  if (which_.empty()) {
+    all_ = read_all(kWaitMs, &silent);
+  } else {
+    all_.clear();
+    for (const int pid : find_processes(which_)) {
+      const auto file = PageFile::open(pid, why);
+      const auto snapshot = file ? file->read(kWaitMs, why) : std::nullopt;
+      if (snapshot) all_.push_back(*snapshot);
+    }
+    if (all_.empty() && why->empty()) *why = "there is no process " + which_;
+  }
+  remember();
+  return which_.empty() || !all_.empty();
+}
+
+void Screen::remember() {
+  for (const Snapshot& s : all_) {
+    std::deque<uint64_t>& history = history_[s.pid];
+    history.push_back(s.resident);
+    if (history.size() > kHistory) history.pop_front();
+  }
+  order();
+}
+
+void Screen::order() {
+  std::stable_sort(all_.begin(), all_.end(), [this](const Snapshot& a, const Snapshot& b) {
+    return key_of(a, sort_) > key_of(b, sort_);
+  });
+}
+
+const Snapshot* Screen::chosen() const {
+  for (const Snapshot& s : all_) {
+    if (s.pid == opened_) return &s;
+  }
+  return nullptr;
+}
+
+std::vector<Line> Screen::process_lines() const {
+  std::vector<Line> lines;
+  for (const Snapshot& s : all_) {
+    const hummock_figures_t& f = s.page.figures;
+    std::string name = s.program.substr(0, 15);
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
+    lines.push_back(
+        {key_of(s, sort_), fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>5}s {}", s.pid, name,
+                                       bytes_text(s.resident), bytes_text(f.live), bytes_text(fragmented(f)),
+                                       bytes_text(f.dirty), s.age_ms / 1000, bar(history_.at(s.pid)))});
+  }
+  return lines;
+}
+
+void Screen::draw_lines(std::vector<Line> lines, int row) {
+  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.key > b.key; });
+  const size_t room = static_cast<size_t>(std::max(1, LINES - 1 - row));
+  const size_t first = opened_ == 0 && selected_ >= room ? selected_ - room + 1 : 0;
+  for (size_t i = first; i < lines.size() && i < first + room; ++i) {
+    put(row++, lines[i].text, opened_ == 0 && i == selected_ ? A_REVERSE : 0);
+  }
+}
+
+int Screen::draw_totals(const Snapshot& s) {
+  const hummock_figures_t& f = s.page.figures;
+  put(0, fmt::format("{} ({}), figures of {:.1f} s ago", s.program.substr(0, 15), s.pid, s.age_ms / 1000.0),
+      A_BOLD);
+  put(1,
+      fmt::format("resident {}  live {}  fragmented {}  dirty {}  threads' caches {}", bytes_text(s.resident),
+                  bytes_text(f.live), bytes_text(fragmented(f)), bytes_text(f.dirty), bytes_text(f.cached)));
+  put(2, fmt::format("peak {}  purged {}  large {} in {}  limits {} and {}", bytes_text(f.peak),
+                     bytes_text(f.purged), bytes_text(f.large_bytes), f.large_blocks,
+                     bytes_text(f.limit_soft), bytes_text(f.limit_hard)));
+  return 4;
+}
+
+void Screen::draw() {
+  erase();
+  const Snapshot* one = chosen();
+  if (one == nullptr) {
+    opened_ = 0;
+    put(0, fmt::format("hummock top: {} processes, by {}", all_.size(), kSorts[sort_]), A_BOLD);
+    put(2,
+        fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>6} {}", "PID", "PROGRAM", "RESIDENT", "LIVE",
+                    "FRAGMENT", "DIRTY", "AGE", "LATELY"),
+        A_UNDERLINE);
+    selected_ = all_.empty() ? 0 : std::min(selected_, all_.size() - 1);
+    draw_lines(process_lines(), 3);
+    put(LINES - 1, "q quit  up/down choose  enter open  s sort", A_REVERSE);
+    refresh();
+    return;
+  }
+  const int row = draw_totals(*one);
+  const hummock_figures_t& f = one->page.figures;
+  if (view_ == View::classes) {
+    put(row - 1, "    BLOCK     SLABS        LIVE     BYTES      HELD  FRAGMENT", A_UNDERLINE);
+    draw_lines(class_lines(f), row);
+  } else if (view_ == View::threads) {
+    put(row - 1, "   THREAD     CACHE    EARNED", A_UNDERLINE);
+    draw_lines(thread_lines(f), row);
+  } else {
+    put(row - 1, "     HEAP      LIVE      HELD     SLABS", A_UNDERLINE);
+    draw_lines(heap_lines(f), row);
+  }
+  put(LINES - 1, "q quit  backspace list  c classes  t threads  h heaps", A_REVERSE);
+  refresh();
+}
+
+// False: it was the end.
+bool Screen::act(int key) {
+  if (key == 'q') return false;
+  if (key == kRedraw) clearok(stdscr, true);
+  if (key == 's') sort_ = (sort_ + 1) % std::size(kSorts), order();
+  if (key == KEY_UP && selected_ != 0) --selected_;
+  if (key == KEY_DOWN) ++selected_;  // draw() bounds it
+  if ((key == '\n' || key == KEY_ENTER) && selected_ < all_.size()) opened_ = all_[selected_].pid;
+  if (key == KEY_BACKSPACE || key == 127 || key == 27) opened_ = 0;
+  if (key == 'c') view_ = View::classes;
+  if (key == 't') view_ = View::threads;
+  if (key == 'h') view_ = View::heaps;
+  return true;
+}
+
+int Screen::run() {
+  std::string why;
+  if (!look(&why)) {
+    fprintf(stderr, "hummock top: %s: %s\n", which_.c_str(), why.c_str());
+    return 1;
+  }
+  if (all_.size() == 1 && !which_.empty()) opened_ = all_.front().pid;
+  if (initscr() == nullptr) return 1;
+  cbreak();
+  noecho();
+  curs_set(0);
+  keypad(stdscr, true);
+  using Clock = std::chrono::steady_clock;
+  const auto pause = std::chrono::milliseconds(static_cast<int64_t>(every_ * 1000));
+  for (bool goes_on = true; goes_on;) {
+    draw();
+    const auto next = Clock::now() + pause;
+    for (auto left = pause; goes_on && left.count() > 0;
+         left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now())) {
+      timeout(static_cast<int>(left.count()));
+      const int key = getch();
+      if (key == ERR) break;
+      goes_on = act(key);
+      draw();
+    }
+    if (goes_on && !look(&why)) break;
+  }
+  endwin();
+  if (!why.empty() && all_.empty()) fprintf(stderr, "hummock top: %s: %s\n", which_.c_str(), why.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int top(const std::string& which, double every) {
+  if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0) {
+    fprintf(stderr, "hummock top: this is no terminal; hummock ps and hummock stats print\n");
+    return 1;
+  }
+  return Screen(which, every).run();
+}
+
+}  // namespace hummock::tool
