@@ -261,8 +261,8 @@ class Failures(Case):
         self.fails("--worker", "/nowhere", says="--worker")
         self.fails("--worker", "/bin/false", says="--list failed")
         self.fails(*fake, "--against", "system", "--json", "/nowhere/r.json", says="/nowhere/r.json")
-        self.fails(*fake, "--quick", "--full", says="--full", status=108)
-        self.fails(*fake, "--repeat", "0", says="--repeat", status=105)
+        self.fails(*fake, "--quick", "--full", says="--full", status=2)
+        self.fails(*fake, "--repeat", "0", says="--repeat", status=2)
 
     def test_a_library_that_is_no_allocator(self):
         libm = "/lib/x86_64-linux-gnu/libm.so.6"
