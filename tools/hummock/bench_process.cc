@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "bench_tree.h"
+#include "processes.h"
 
 namespace hummock::tool {
 namespace {
@@ -50,7 +51,7 @@ bool collect(pid_t child, int out, int err, Outcome& outcome, const Limits& limi
   std::string* texts[2] = {&outcome.out, &outcome.err};
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     const double left = limits.seconds - seconds_since(limits.start);
-    outcome.too_large = limits.bytes > 0 && resident_of(child) > limits.bytes;
+    outcome.too_large = limits.bytes > 0 && static_cast<double>(resident_of(child)) > limits.bytes;
     outcome.timed_out = left <= 0;
     if (outcome.too_large || outcome.timed_out || interrupt_seen != 0) return false;
     if (poll(ends, 2, static_cast<int>(std::min(left, kLook) * 1000) + 1) < 0) continue;

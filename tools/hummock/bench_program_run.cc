@@ -24,6 +24,7 @@
 
 #include "bench_process.h"
 #include "bench_tree.h"
+#include "processes.h"
 
 namespace hummock::tool {
 namespace {
@@ -130,7 +131,7 @@ void Process::end(int signal) {
 // The run of one program, and what was seen of it.
 class ProgramRun {
  public:
-  ProgramRun(const Program& program, const Allocator& allocator, const std::string& folder,
+  ProgramRun(const JudgeProgram& program, const Allocator& allocator, const std::string& folder,
              const OneRun& options)
       : program_(program),
         allocator_(allocator),
@@ -150,12 +151,12 @@ class ProgramRun {
   std::string error(const Process& process, const char* messages) const;
   Json report();
 
-  const Program& program_;
+  const JudgeProgram& program_;
   const Allocator& allocator_;
   const std::string& folder_;
   const OneRun& options_;
   const double limit_;
-  const double own_resident_ = resident_of(getpid());
+  const double own_resident_ = static_cast<double>(resident_of(getpid()));
   Clock::time_point start_ = Clock::now();
   Outcome outcome_;  // of the program; with its client's processor time
   std::string error_;
@@ -298,7 +299,7 @@ Json ProgramRun::run() {
 
 }  // namespace
 
-std::vector<std::string> program_environment(const Program& program, const Allocator* allocator,
+std::vector<std::string> program_environment(const JudgeProgram& program, const Allocator* allocator,
                                              const std::string& folder) {
   std::vector<std::string> environment = {"LD_PRELOAD"};
   // A program that brings an allocator of its own, as Debian's redis-server does, runs on libc's all the
@@ -312,7 +313,7 @@ std::vector<std::string> program_environment(const Program& program, const Alloc
   return environment;
 }
 
-Json run_program(const Program& program, const Allocator& allocator, const std::string& folder,
+Json run_program(const JudgeProgram& program, const Allocator& allocator, const std::string& folder,
                  const OneRun& options) {
   return ProgramRun(program, allocator, folder, options).run();
 }

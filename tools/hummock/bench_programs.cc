@@ -58,8 +58,8 @@ bool is_name(const std::string& name) {
          name.find_first_not_of(kLetters) == std::string::npos;
 }
 
-Program program_of_entry(const Json& entry) {
-  Program program;
+JudgeProgram program_of_entry(const Json& entry) {
+  JudgeProgram program;
   program.name = entry.at("name");
   if (!is_name(program.name)) throw std::runtime_error("\"" + program.name + "\" is no name");
   program.title = entry.value("title", program.name);
@@ -80,7 +80,7 @@ Program program_of_entry(const Json& entry) {
   return program;
 }
 
-Workload workload_of(const Program& program, const std::string& group) {
+Workload workload_of(const JudgeProgram& program, const std::string& group) {
   Workload workload;
   workload.name = program.name;
   workload.group = group;
@@ -124,8 +124,8 @@ Programs::~Programs() {
   if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
-void Programs::add(Program program, const std::string& group) {
-  const auto same = [&](const Program& other) { return other.name == program.name; };
+void Programs::add(JudgeProgram program, const std::string& group) {
+  const auto same = [&](const JudgeProgram& other) { return other.name == program.name; };
   if (std::any_of(programs_.begin(), programs_.end(), same))
     throw std::runtime_error(program.name + " is there twice");
   std::string packages, absent;
@@ -146,15 +146,15 @@ void Programs::add(Program program, const std::string& group) {
   programs_.push_back(std::move(program));
 }
 
-const Program& Programs::program_of(const Workload& workload) const {
+const JudgeProgram& Programs::program_of(const Workload& workload) const {
   return *std::find_if(programs_.begin(), programs_.end(),
-                       [&](const Program& one) { return one.name == workload.name; });
+                       [&](const JudgeProgram& one) { return one.name == workload.name; });
 }
 
 void Programs::make_inputs(const std::vector<const Workload*>& chosen) {
   if (folder_.empty()) folder_ = made_folder();
   for (const Workload* workload : chosen) {
-    const Program& program = program_of(*workload);
+    const JudgeProgram& program = program_of(*workload);
     const std::string folder = folder_of(program);
     fs::create_directories(folder);
     for (const Command& command : program.make) {
@@ -169,7 +169,7 @@ void Programs::make_inputs(const std::vector<const Workload*>& chosen) {
 }
 
 Json Programs::run(const Cell& cell, const Allocator& allocator, const OneRun& options) const {
-  const Program& program = program_of(*cell.workload);
+  const JudgeProgram& program = program_of(*cell.workload);
   return run_program(program, allocator, folder_of(program), options);
 }
 

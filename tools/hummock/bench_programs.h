@@ -13,7 +13,7 @@ namespace hummock::tool {
 
 using Command = std::vector<std::string>;
 
-struct Program {
+struct JudgeProgram {
   std::string name, title, description;
   std::map<std::string, std::string> needs;  // programs, and the packages that have them
   std::vector<Command> make;                 // makes the inputs, once
@@ -45,13 +45,13 @@ class Programs {
   Json run(const Cell& cell, const Allocator& allocator, const OneRun& options) const;
 
  private:
-  void add(Program program, const std::string& group);
-  std::string folder_of(const Program& program) const { return folder_ + "/" + program.name; }
-  const Program& program_of(const Workload& workload) const;
+  void add(JudgeProgram program, const std::string& group);
+  std::string folder_of(const JudgeProgram& program) const { return folder_ + "/" + program.name; }
+  const JudgeProgram& program_of(const Workload& workload) const;
 
   std::string here_;    // the list's folder
   std::string folder_;  // for inputs; removed at the end
-  std::vector<Program> programs_;
+  std::vector<JudgeProgram> programs_;
   std::vector<Workload> workloads_;
   std::vector<std::string> missing_;
 };

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <vector>
 
+#include "processes.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -28,15 +30,9 @@ std::vector<pid_t> tree_of(pid_t root) {
 
 }  // namespace
 
-double resident_of(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/statm");
-  double total = 0, resident = 0;
-  return file >> total >> resident ? resident * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
-}
-
 double tree_resident(pid_t root) {
   double sum = 0;
-  for (const pid_t process : tree_of(root)) sum += resident_of(process);
+  for (const pid_t process : tree_of(root)) sum += static_cast<double>(resident_of(process));
   return sum;
 }
 

@@ -7,8 +7,6 @@
 
 namespace hummock::tool {
 
-double resident_of(pid_t process);
-
 // Resident bytes, summed. Pages that several of them share count for each.
 double tree_resident(pid_t root);
 
