@@ -7,6 +7,7 @@
 
 #include "base/message.h"
 #include "base/options.h"
+#include "base/version.h"
 #include "faces/family.h"
 #include "heap/attach.h"
 #include "heap/limit_notice.h"
@@ -174,12 +175,8 @@ int hummock_is_active() noexcept {
   return ours ? 1 : 0;
 }
 
-#define HUMMOCK_TEXT_OF(x) #x
-#define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
-
 const char* hummock_version() noexcept {
-  return HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(
-      HUMMOCK_VERSION_PATCH);
+  return base::kVersion;
 }
 
 int hummock_option_get(const char* name, char* value, size_t room) noexcept {

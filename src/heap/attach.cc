@@ -148,6 +148,8 @@ void after_fork_in_child() {
   start_background();
 }
 
+constexpr os::ForkHandlers kForkHandlers = {before_fork, after_fork_in_parent, after_fork_in_child};
+
 }  // namespace
 
 void initialise() {
@@ -168,7 +170,7 @@ void initialise() {
   }
   // Outside the lock: registering may allocate.
   if (options::values.fork && options::values.space_initial != 0) served::handle_forks();
-  if (options::values.fork) os::on_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (options::values.fork) os::on_fork(&kForkHandlers);
 }
 
 bool read_is_checked() {

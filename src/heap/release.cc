@@ -40,15 +40,14 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 // would write to one line for ever. And a thread that never asked for such blocks, or not for long, has no
 // use for them.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  // No exchange for what is handed over: the line is another processor's, and many such frees wait for theirs
-  // at the same time. Who frees the block at this very moment is found when the blocks are handed over.
+  // No exchange where the thread has no use for such blocks: the line is another processor's, and many such
+  // frees wait for theirs at the same time. Who frees the block at this very moment is found when the blocks
+  // are handed over.
   const unsigned size_class = slab->size_class;
-  const bool handed_over = slab::kTable.row[size_class].block_size < kCacheLine ||
-                           !heap->bins[size_class].asked || owner_of(slab) == kShared;
-  if ((!handed_over || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) {
-    slab::double_free(slab, p, "free");
-  }
-  if (handed_over) return release_remote(heap, slab, p);
+  const bool of_use = slab::kTable.row[size_class].block_size >= kCacheLine && heap->bins[size_class].asked;
+  if ((of_use || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+  // A slab that nobody owns gets its block back, so that it fills up and somebody adopts it.
+  if (!of_use || owner_of(slab) == kShared) return release_remote(heap, slab, p);
   release_near(&heap->bins[size_class], p);
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/version.h"
 #include "heap/idle.h"
 #include "heap/observer.h"
-#include "hummock/hummock.h"
 #include "hummock/page.h"
 #include "observe/figures.h"
 #include "os/os.h"
@@ -17,11 +17,6 @@ namespace {
 
 // With these a call that gathers a slice stays within what one call may do (design, section 7).
 constexpr unsigned kSlotsPerSlice = 192;
-
-#define HUMMOCK_TEXT_OF(x) #x
-#define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
-constexpr char kVersion[] = HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
-    HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_PATCH);
 
 hummock_page_t* page;  // atomic, relaxed; written at start, and in a child's first answer by who is `busy`
 
@@ -43,7 +38,7 @@ hummock_page_t* make_page() {
   head->size = sizeof *fresh;
   head->pid = os::process_id();
   head->started = os::now_ns();
-  memcpy(head->library, kVersion, sizeof kVersion);
+  memcpy(head->library, base::kVersion, sizeof base::kVersion);
   __atomic_store_n(&head->magic, HUMMOCK_PAGE_MAGIC, __ATOMIC_RELEASE);  // last: who reads it sees the rest
   return fresh;
 }
@@ -89,7 +84,9 @@ void publish(hummock_page_t* to) {
   hummock_page_head_t* head = &to->head;
   const uint32_t even = head->sequence & ~1u;
   __atomic_store_n(&head->sequence, even + 1, __ATOMIC_RELAXED);
+#if !defined(__SANITIZE_THREAD__)           // which knows no fences; all readers are other processes
   __atomic_thread_fence(__ATOMIC_RELEASE);  // odd before the first of the figures changes
+#endif
   memcpy(&to->figures, &figures, sizeof figures);
   __atomic_store_n(&head->sequence, even + 2, __ATOMIC_RELEASE);  // even after the last
   __atomic_store_n(&head->served, answers_to, __ATOMIC_RELEASE);

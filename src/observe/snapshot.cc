@@ -3,6 +3,7 @@
 #include "base/message.h"
 #include "base/options.h"
 #include "base/system.h"
+#include "base/version.h"
 #include "heap/served.h"
 #include "hummock/hummock.h"
 #include "observe/figures.h"
@@ -39,7 +40,7 @@ size_t stats_json(char* out, size_t room) {
   os::program_name(program, sizeof program);
   const uint64_t resident = os::resident_bytes() + figures->huge_pinned;  // which the system counts apart
   const size_t length =
-      write_json({figures, os::process_id(), program, nullptr, hummock_version(), 0, resident}, out, room);
+      write_json({figures, os::process_id(), program, nullptr, base::kVersion, 0, resident}, out, room);
   os::unmap(figures, sizeof(hummock_figures_t));
   return length;
 }

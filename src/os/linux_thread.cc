@@ -68,25 +68,36 @@ bool exit_repeats() {
 
 namespace {
 
-// Atomic, relaxed: what registers them orders them before the first call.
-void (*before_fork)();
-void (*after_fork_in_parent)();
-void (*after_fork_in_child)();
+const ForkHandlers* fork_handlers;  // atomic: release and acquire, for what they point to
 unsigned streams_taken;  // how often the thread that forks has the list of streams. Guarded by the list.
+bool prepared;           // the fork under way called `before`. Guarded by the list.
 
 void prepare() {
+  const ForkHandlers* handlers = __atomic_load_n(&fork_handlers, __ATOMIC_ACQUIRE);
+  if (handlers == nullptr) return;
   take_streams();
-  __atomic_load_n(&before_fork, __ATOMIC_RELAXED)();
+  handlers->before();
+  prepared = true;
 }
 
 void parent() {
-  __atomic_load_n(&after_fork_in_parent, __ATOMIC_RELAXED)();
+  if (!prepared) return;
+  prepared = false;
+  fork_handlers->in_parent();
   release_streams();
 }
 
 void child() {
-  __atomic_load_n(&after_fork_in_child, __ATOMIC_RELAXED)();
+  if (!prepared) return;
+  prepared = false;
+  fork_handlers->in_child();
   reset_streams();
+}
+
+// Before there are threads. The first malloc would be too late: it may come from a thread that holds the list
+// of streams, for which a fork waits that holds the lock of pthread_atfork.
+__attribute__((constructor(101))) void register_handlers() {
+  pthread_atfork(prepare, parent, child);
 }
 
 }  // namespace
@@ -113,11 +124,8 @@ void reset_streams() {
   streams_taken = 0;
 }
 
-void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
-  __atomic_store_n(&before_fork, before, __ATOMIC_RELAXED);
-  __atomic_store_n(&after_fork_in_parent, in_parent, __ATOMIC_RELAXED);
-  __atomic_store_n(&after_fork_in_child, in_child, __ATOMIC_RELAXED);
-  pthread_atfork(prepare, parent, child);
+void on_fork(const ForkHandlers* handlers) {
+  __atomic_store_n(&fork_handlers, handlers, __ATOMIC_RELEASE);
 }
 
 bool start_thread(void (*run)()) {

@@ -46,9 +46,14 @@ inline bool exit_repeats() {
 bool exit_repeats();
 #endif
 
-// Has these called around a fork of the process, where there is such a thing; libc's list of streams is taken
-// ahead of before().
-void on_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
+// Has these called around each fork of the process from now on, where there is such a thing; libc's list of
+// streams is taken ahead of before().
+struct ForkHandlers {
+  void (*before)();
+  void (*in_parent)();
+  void (*in_child)();
+};
+void on_fork(const ForkHandlers* handlers);
 // For other handlers of fork that take locks: first in the one before it, last in those after it.
 void take_streams();
 void release_streams();
