@@ -34,14 +34,17 @@ bool trim_asked;                     // the next one does not. Atomic, relaxed: 
 uint64_t next_step;                  // ms; atomic, relaxed: a hint
 
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
-__attribute__((no_sanitize("thread"))) bool worth_it(const SlabHeader* slab, uint32_t count) {
-  return slab->kind == Kind::slab && slab->slots == 1 && count * slab::row_of(slab).block_size >= kLeastBytes;
+// Bytes of so many blocks; 0 where they are not worth a purge.
+__attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
+  if (slab->kind != Kind::slab || slab->slots != 1) return 0;
+  const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
+  return bytes >= kLeastBytes ? bytes : 0;
 }
 
 // Has a trim anything to do here? Likewise.
 bool is_candidate(const SlabHeader* slab) {
   const uint32_t count = slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
-  if (count == 0 || !worth_it(slab, count)) return false;
+  if (worth(slab, count) == 0) return false;
   return __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) != (count | kTried);
 }
 
@@ -60,10 +63,11 @@ bool rests_much() {
 size_t look_at(SlabHeader* slab, Look why) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const uint32_t count = slab::count_of(word);
-  if (count == 0 || !worth_it(slab, count)) return 0;
+  const size_t freed = worth(slab, count);
+  if (freed == 0) return 0;
   const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
   if (seen == (count | kTried)) return 0;
-  if (why != Look::at_once) resting += count * slab::row_of(slab).block_size;
+  if (why != Look::at_once) resting += freed;
   if (seen != count && why != Look::at_once) {
     __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count), __ATOMIC_RELAXED);
     again = true;
