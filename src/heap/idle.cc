@@ -193,7 +193,8 @@ void walk_all() {
       continue;
     }
     os::LockGuard guard(idle_lock);
-    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) look_at(slab, Look::at_once);
+    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next())
+      look_at(slab, Look::at_once);
   }
 }
 
