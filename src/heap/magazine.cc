@@ -26,7 +26,7 @@ namespace {
 using slab::List;
 
 constexpr size_t kMostBytes = 128 << 10;  // of a magazine
-constexpr unsigned kMostBlocks = 4096;
+constexpr unsigned kMostBlocks = 1024;
 constexpr unsigned kLeastBlocks = 2;
 constexpr size_t kFirstBytes = 2 << 10;  // its first room
 constexpr unsigned kFirstBlocks = 8;
@@ -180,19 +180,21 @@ bool make_room(Heap* heap, unsigned size_class) {
   return true;
 }
 
-// The older ones go; half of what may stay does.
+// The older ones go; half of what may stay does, and more where that would be too much for one call.
 void give_older(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  const unsigned kept = static_cast<unsigned>(bin.limit + 1) / 2;
+  const unsigned half = static_cast<unsigned>(bin.limit + 1) / 2;
+  const unsigned held = count_held(bin);
+  const unsigned kept = held - half > kMostFlushed ? held - kMostFlushed : half;
   void* last = bin.blocks;
   for (unsigned left = kept - 1; left != 0; --left) {
-    last = slab::next_free(slab_of(last), last);
+    last = slab::next_of(last);
     if (__builtin_expect(last == slab::kNoLink, false)) bad_bin(bin.blocks, size_class);
   }
   const SlabHeader* slab = slab_of(last);
   void* older = slab::next_free(slab, last);
   if (__builtin_expect(older == slab::kNoLink, false)) bad_bin(last, size_class);
-  const unsigned count = count_held(bin) - kept;
+  const unsigned count = held - kept;
   void* left = give_some(heap, older, count, size_class);
   slab::link_free(slab, last, left);
   bin.room += static_cast<int32_t>(count);
@@ -270,7 +272,7 @@ void sweep(Heap* heap, unsigned classes, unsigned except) {
 
 void flush_magazines(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    give_blocks(heap, c, kMostBlocks * 2);
+    give_blocks(heap, c, count_held(heap->bins[c]));
     take_room(heap, c);
   }
   flush_remote(heap);

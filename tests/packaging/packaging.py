@@ -41,7 +41,8 @@ target_link_libraries(by_static PRIVATE hummock::static)
 
 
 def output(*command, **more):
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1500, **more).stdout
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, timeout=1500,
+                          **more).stdout
 
 
 class Packaging(unittest.TestCase):

@@ -233,8 +233,8 @@ class Failures(Case):
         pathlib.Path(self.path("list.json")).write_text("[", encoding="ascii")
         fails("list.json is no list of programs", *listed)
         fails("none.json cannot be read", "--programs", "--program-list", "none.json")
-        fails("--programs", "--program-list", "list.json", status=107)
-        fails("--threads", "--programs", "--threads", "2", status=108)
+        fails("--programs", "--program-list", "list.json", status=2)
+        fails("--threads", "--programs", "--threads", "2", status=2)
 
 
 if __name__ == "__main__":
