@@ -58,7 +58,7 @@ struct Heap {
   uint8_t refusals;                     // modulo 256: of room for a magazine
   uint8_t near_cache;                   // of spans, in the page heap
   uint8_t hand;                         // the class that sweep() looked at last
-  uint32_t held;                        // bytes that the magazines have room for, full ones included
+  uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
   uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
