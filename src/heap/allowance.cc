@@ -3,6 +3,7 @@
 namespace hummock::heap {
 namespace {
 
+constexpr size_t kMostShares = 2;
 constexpr uint32_t kUnit = 32 << 10;  // in which it is earned, and given back
 
 // Both atomic, relaxed: bounds, by which nothing else is ordered.
@@ -13,13 +14,13 @@ size_t budget() {
   return pages::bound_by_use(size_t{8} << 20, 16);
 }
 
-size_t share() {
+size_t fair_share() {
   const size_t among = relaxed(threads);
   return budget() / (among == 0 ? 1 : among);
 }
 
 bool earn(Heap* heap, uint32_t bytes) {
-  if (heap->earned + bytes > share()) return false;
+  if (heap->earned + bytes > kMostShares * fair_share()) return false;
   if (__atomic_add_fetch(&earned, bytes, __ATOMIC_RELAXED) > budget()) {
     __atomic_fetch_sub(&earned, bytes, __ATOMIC_RELAXED);
     return false;
@@ -52,7 +53,8 @@ void settle(Heap* heap) {
 }
 
 bool has_too_much(const Heap* heap) {
-  return heap->earned != 0 && heap->earned > share();
+  const bool more = heap->earned != 0 && heap->earned > fair_share();
+  return more && relaxed(earned) > budget() / 8 * 7;
 }
 
 void enter_thread() {

@@ -1,5 +1,6 @@
 // How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
-// budget for all threads. Threads have equal shares of that; who has more gives it back when it comes by.
+// budget for all threads. A thread may have two fair shares of that, as not all threads need theirs. When the
+// budget runs short, who has more than one gives it back when it comes by.
 // Invariant: the sum of `earned` of all heaps is at most the budget when some was earned last.
 #ifndef HUMMOCK_HEAP_ALLOWANCE_H
 #define HUMMOCK_HEAP_ALLOWANCE_H
@@ -18,7 +19,7 @@ inline void let_go(Heap* heap, size_t bytes) {
 
 // Gives back what was earned and is not needed.
 void settle(Heap* heap);
-// More threads share the budget than when it was earned.
+// It has more than its share while the budget is short.
 bool has_too_much(const Heap* heap);
 
 // A thread has got a heap, or given it up; it holds nothing then.

@@ -183,9 +183,8 @@ bool read_is_served() {
   return options::values.space_initial != 0;
 }
 
-Heap* attach() {
+Heap* attach_now() {
   Heap* heap = thread_heap;
-  if (heap != &empty_heap && heap != &ended_heap) return heap;
   initialise();  // which another thread may be about to end: what it wrote is seen from here
   if (is_checked() || is_served()) return nullptr;
   // Nobody will tell of the thread's end again: the caller gives the heap up.

@@ -8,7 +8,11 @@ namespace hummock::heap {
 
 // The calling thread's heap, given one if it has none. Null when memory is short, and in checked mode,
 // where no thread has one.
-Heap* attach();
+Heap* attach_now();
+inline Heap* attach() {
+  Heap* heap = thread_heap;
+  return __builtin_expect(heap->attached, true) ? heap : attach_now();
+}
 
 // A first-class heap for all threads that can have none of their own, as nobody would tell of their ends.
 // Null when memory is short.

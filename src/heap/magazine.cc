@@ -2,9 +2,9 @@
 // in the processor's caches.
 //
 // A magazine begins with no room for what is freed. It grows by doubling while blocks of the class are asked
-// for and the thread may hold more (heap/allowance.h). Where there is no room for more, the older half goes
-// back to the slabs; and if malloc did not run out since then, so does each block that is freed, the last
-// first; and when many were freed so, all that the class holds.
+// for and the thread may hold more (heap/allowance.h), if need be at the cost of other classes. Where there
+// is no room for more, the older half goes back to the slabs; and if malloc did not run out since then, so
+// does each block that is freed, the last first; and when many were freed so, all that the class holds.
 //
 // So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
 // whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks
@@ -25,7 +25,7 @@ namespace {
 
 using slab::List;
 
-constexpr size_t kMostBytes = 128 << 10;  // of a magazine
+constexpr size_t kMostBytes = 512 << 10;  // of a magazine
 constexpr unsigned kMostBlocks = 1024;
 constexpr unsigned kLeastBlocks = 2;
 constexpr size_t kFirstBytes = 2 << 10;  // its first room
@@ -143,7 +143,8 @@ bool flush_step(Heap* heap, unsigned size_class) {
   return true;
 }
 
-// The next class: what nobody touched since the last time goes back, in steps. False: nothing went.
+// The next class. What nobody touched since the last time goes back, in steps; so does the rest in a hurry.
+// False: nothing went.
 bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   heap->hand = static_cast<uint8_t>(heap->hand % (slab::kClasses - 1) + 1);
   Bin& bin = heap->bins[heap->hand];
@@ -154,13 +155,31 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   return (!used || hurry) && flush_step(heap, heap->hand);
 }
 
-constexpr unsigned kRefusalsPerSweep = 32;
+// Half of the room that is empty.
+void take_empty_room(Heap* heap, unsigned size_class) {
+  Bin& bin = heap->bins[size_class];
+  if (bin.room <= 0) return;
+  const int32_t half = (bin.room + 1) / 2;
+  bin.room -= half;
+  bin.limit = static_cast<int16_t>(bin.limit - half);
+  const size_t bytes = static_cast<size_t>(half) * block_size(size_class);
+  let_go(heap, bin.limit == 0 ? bytes + kSmallPage : bytes);
+}
 
-// Now and then a class that is not asked for has to give. Not each time: where the classes in use take turns,
-// and hold more than they may, it would always be the one that is needed next.
+constexpr unsigned kClassesAsked = 5;
+
+// Where there is no room, the next classes have to give: what nobody uses, and, to one that has some room
+// already, room that is empty. A class without any does not take that: few blocks of each of many classes
+// would stay, and each keeps a slab.
 bool hold_or_take(Heap* heap, size_t bytes, unsigned size_class) {
   if (hold(heap, bytes)) return true;
-  return ++heap->refusals % kRefusalsPerSweep == 0 && sweep_next(heap, size_class) && hold(heap, bytes);
+  const bool grows = heap->bins[size_class].limit != 0;
+  const size_t before = heap->held;
+  for (unsigned left = kClassesAsked; left != 0 && before - heap->held < bytes; --left) {
+    if (sweep_next(heap, size_class)) break;
+    if (grows && heap->hand != size_class) take_empty_room(heap, heap->hand);
+  }
+  return hold(heap, bytes);
 }
 
 // The magazine has more blocks than may stay. False: it cannot have more.

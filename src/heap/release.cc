@@ -30,25 +30,15 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
   return true;
 }
 
-constexpr size_t kCacheLine = 64;
-
 // Frees of blocks that go to the slab's own list.
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p);
 
-// A live block of a slab that this heap does not own. Some are kept like our own: the slab's owner has no use
-// for them yet, and here they are at hand. Blocks that share a cache line stay with one thread: else two
-// would write to one line for ever. And a thread that never asked for such blocks, or not for long, has no
-// use for them.
+// A live block of a slab that this heap does not own goes back there. Kept at hand it would take this way at
+// each of its frees. No exchange: the line is another processor's, and many such frees wait for theirs at the
+// same time. Who frees the block at this very moment is found when the blocks are handed over.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  // No exchange where the thread has no use for such blocks: the line is another processor's, and many such
-  // frees wait for theirs at the same time. Who frees the block at this very moment is found when the blocks
-  // are handed over.
-  const unsigned size_class = slab->size_class;
-  const bool of_use = slab::kTable.row[size_class].block_size >= kCacheLine && heap->bins[size_class].asked;
-  if ((of_use || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  // A slab that nobody owns gets its block back, so that it fills up and somebody adopts it.
-  if (!of_use || owner_of(slab) == kShared) return release_remote(heap, slab, p);
-  release_near(&heap->bins[size_class], p);
+  if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+  release_remote(heap, slab, p);
 }
 
 // Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked

@@ -80,9 +80,11 @@ size_t number_of(const SlabHeader* slab, const void* block) {
   return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
 }
 
+constexpr const char* kBroken = "a freed block was written to or freed twice";
+
 // A block of the slab that is marked as free; else the lists of the slab are broken.
 void check_free(const SlabHeader* slab, void* block) {
-  if (!is_listable(slab, block)) corrupted(slab, "a freed block was written to or freed twice");
+  if (!is_listable(slab, block)) corrupted(slab, kBroken);
 }
 
 }  // namespace
@@ -104,12 +106,9 @@ void link_tiny(const SlabHeader* slab, void* block, const void* next) {
   set_tiny_next(block, last ? kTinyEnd : number_of(slab, next));
 }
 
-void* next_free(const SlabHeader* slab, void* block) {
-  if (is_tiny(slab)) {
-    const uint64_t number = tiny_next(block);
-    return number == kTinyEnd ? end_of(slab) : number < kTinyEnd ? slab->start + number * kTinySize : kNoLink;
-  }
-  return next_of(block);
+void* next_free_tiny(const SlabHeader* slab, void* block) {
+  const uint64_t number = tiny_next(block);
+  return number == kTinyEnd ? end_of(slab) : number < kTinyEnd ? slab->start + number * kTinySize : kNoLink;
 }
 
 void* next_remote_free(const SlabHeader* slab, void* block) {
@@ -209,10 +208,6 @@ namespace {
 constexpr uint32_t kMostTaken = 128;
 constexpr size_t kBytesTaken = 8 << 10;
 
-void* next_in(const SlabHeader* slab, const Rest& rest) {
-  return rest.kind != 0 ? next_remote_free(slab, rest.first) : next_free(slab, rest.first);
-}
-
 // Pages that are gone, and hold blocks that others freed, are the slab's own again.
 void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | pages));
@@ -229,23 +224,40 @@ Rest take_returned(SlabHeader* slab) {
   return {returned.chain, returned.count - gone, kRemote};
 }
 
-// The next blocks of `rest`, `most` at most, as a list that goes on with `then`. What others freed is linked
-// anew; in a heap's own list only the last link changes, and each block is looked at when it is handed out.
+// The heap's own list: only the last link changes, and each block is looked at when it is handed out.
+void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
+  void* first = rest->first;
+  void* last = first;
+  void* next = next_free(slab, first);
+  for (uint32_t left = most - 1; left != 0 && next != kNoLink; --left) {
+    last = next;
+    next = next_free(slab, last);
+  }
+  if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBroken);
+  *rest = {next, rest->count - most, 0};
+  link_free(slab, last, then);
+  return first;
+}
+
+// What others freed: each link is made anew.
 void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
-  for (bool last = false; !last; --most) {
+  for (; most != 0; --most) {
     void* block = rest->first;
-    if (rest->kind != 0) check_free(slab, block);
-    void* next = next_in(slab, *rest);
-    if (next == kNoLink)
+    check_free(slab, block);
+    rest->first = next_remote_free(slab, block);
+    if (rest->first == kNoLink)
       corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
-    rest->first = next;
-    last = --rest->count == 0 || most == 1;
-    if (last || rest->kind != 0) link_free(slab, block, last ? then : next);
+    --rest->count;
+    link_free(slab, block, most == 1 ? then : rest->first);
   }
-  if (rest->count == 0 && rest->kind != 0 && rest->first != nullptr)
-    corrupted(slab, "a freed block was written to or freed twice");
+  if (rest->count == 0 && rest->first != nullptr) corrupted(slab, kBroken);
   return first;
+}
+
+// The next blocks of `rest`, `most` of them, as a list that goes on with `then`.
+void* take(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
+  return rest->kind == 0 ? cut(slab, rest, most, then) : relink(slab, rest, most, then);
 }
 
 }  // namespace
@@ -254,7 +266,7 @@ List take_some(SlabHeader* slab, Rest* rest) {
   const size_t together = kBytesTaken / row_of(slab).block_size;
   uint32_t most = together < 1 ? 1 : together > kMostTaken ? kMostTaken : static_cast<uint32_t>(together);
   if (most > rest->count) most = rest->count;
-  return {relink(slab, rest, most, end_of(slab)), most};
+  return {take(slab, rest, most, end_of(slab)), most};
 }
 
 List take_blocks(SlabHeader* slab, Rest* rest) {

@@ -101,7 +101,10 @@ inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
   set_next_remote(block, next);
 }
-void* next_free(const SlabHeader* slab, void* block);
+void* next_free_tiny(const SlabHeader* slab, void* block);
+inline void* next_free(const SlabHeader* slab, void* block) {
+  return __builtin_expect(is_tiny(slab), false) ? next_free_tiny(slab, block) : next_of(block);
+}
 void* next_remote_free(const SlabHeader* slab, void* block);
 
 // Says what is wrong with a slab's lists, in one line, and aborts.
