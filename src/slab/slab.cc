@@ -61,7 +61,12 @@ List carve(SlabHeader* slab) {
   const List list = link_up(slab, range);
   const ptrdiff_t before = untouched_pages(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
-  if (slab->slots == 1) pages::note_untouched(untouched_pages(slab) - before, slab->gone.hides);
+  if (slab->slots == 1) {
+    const ptrdiff_t more = before - untouched_pages(slab);
+    pages::note_untouched(-more, slab->gone.hides);
+    // A slab of few blocks had no use for more.
+    if (!slab->gone.hides && carved != 0) pages::count_touched(static_cast<size_t>(more));
+  }
   slab->live = slab->carved;
   open_frees(slab);
   return list;
@@ -150,7 +155,7 @@ namespace {
 // What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
   const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
-  if (much) pages::purge_inside(slab, UINT16_MAX);
+  if (much) pages::note_hidden_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;
   pages::note_untouched(kSlotSize / kSmallPage, slab->gone.hides);
