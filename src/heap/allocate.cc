@@ -280,9 +280,17 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
   release(p);
 }
 
+// If p is a block at all, it has the size. Where it does not take the fast path its frees go to the slab's
+// own list, as with most blocks of C++ containers that are destroyed, or it is another thread's.
+bool is_of_size(const SlabHeader* slot, size_t size) {
+  return size <= kDirectSize && slot->kind == Kind::slab && slot->size_class == slab::class_of(size);
+}
+
 }  // namespace
 
 void release_sized_slow(void* p, size_t size) {
+  SlabHeader* slot = pages::header_of(p);
+  if (is_of_size(slot, size) && !sees_every_call()) return release_slow(p, slot);
   if (size <= kDirectSize || size > slab::kMaxSmall || sees_every_call()) {
     return release_claimed("free_sized", p, 0, size);
   }
