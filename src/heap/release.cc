@@ -43,17 +43,19 @@ __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, voi
   // No exchange where the thread has no use for such blocks: the line is another processor's, and many such
   // frees wait for theirs at the same time. Who frees the block at this very moment is found when the blocks
   // are handed over.
+  // A slab that nobody owns gets its block back, so that it fills up and somebody adopts it.
   const unsigned size_class = slab->size_class;
   const bool of_use = slab::kTable.row[size_class].block_size >= kCacheLine && heap->bins[size_class].asked;
-  if ((of_use || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  // A slab that nobody owns gets its block back, so that it fills up and somebody adopts it.
-  if (!of_use || owner_of(slab) == kShared) return release_remote(heap, slab, p);
-  release_near(&heap->bins[size_class], p);
+  const bool stays = of_use && owner_of(slab) != kShared;
+  if ((stays || slab::is_tiny(slab)) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+  stays ? release_near(&heap->bins[size_class], p) : release_remote(heap, slab, p, true);
 }
 
 // Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked
 // at.
 void release_in_slab(SlabHeader* slab, void* p) {
+  Heap* heap = thread_heap;
+  if (heap == &empty_heap) heap = attach();  // first: between the look and the mark little may pass
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
   if (slab::is_gone(slab, p)) slab::double_free(slab, p, "free", base::refuse);
@@ -61,10 +63,8 @@ void release_in_slab(SlabHeader* slab, void* p) {
     if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
     slab::link_word(p) = 0;  // what the program left there must not be taken for another free's
   }
-  Heap* heap = thread_heap;
-  if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) {
-    if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
     return release_remote_now(slab, p);
   }
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
@@ -79,7 +79,7 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
   if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
-  if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
+  if (!reclaim(heap, slab)) return release_remote(heap, slab, p, false);
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
 }

@@ -186,6 +186,8 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
+  // What was pushed since the last slab ended here had been freed before.
+  if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
   return slab;
 }
 
