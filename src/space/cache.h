@@ -8,7 +8,7 @@ namespace hummock::space {
 
 inline constexpr unsigned kCacheBins = 64;
 
-// A record in the space itself. Only its thread touches it, but for who empties it: see cache.cc. Statistics
+// A record in the space itself. Only its thread touches it, but for who empties it: see cache_inside.h. Statistics
 // read `free_bytes` and the counts.
 struct Cache {
   Space* space;
