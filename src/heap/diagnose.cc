@@ -30,13 +30,21 @@ __attribute__((no_sanitize("thread"))) bool is_of_class(const SlabHeader* slab, 
          slab::is_block(there, block);
 }
 
+// The link of a block that waits in some heap's remote cache (heap/remote.cc).
+bool is_waiting(uintptr_t link) {
+  const uintptr_t address = link ^ slab::secret();
+  return (address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting));
+}
+
 // Where the link of a free block can lead: to another block of the class, or to the list's end.
 bool leads_on(const SlabHeader* slab, uintptr_t link) {
-  const uintptr_t address = link ^ slab::secret();
-  const void* next = reinterpret_cast<const void*>(address);
-  if (next == nullptr || is_bin(next)) return true;
-  if ((address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting))) return true;
-  return is_of_class(slab, next);
+  const void* next = reinterpret_cast<const void*>(link ^ slab::secret());
+  return next == nullptr || is_bin(next) || is_waiting(link) || is_of_class(slab, next);
+}
+
+// Whether the words of a free block that has this link are what they should be.
+bool is_linked(void* block, uintptr_t link) {
+  return slab::agree(block, link, 0) || slab::agree(block, link, slab::kRemote) || is_waiting(link);
 }
 
 constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change while they are walked
@@ -81,6 +89,22 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
   return false;
 }
 
+// The slab was given back since somebody looked at p: so another free of p had come before.
+// Who finishes a shared slab clears its bit first, and the owner a moment later; who gives one away does so
+// the other way round.
+bool has_ended(const SlabHeader* slab) {
+  for (unsigned tries = 16; tries != 0; --tries) {
+    const Kind kind = relaxed(slab->kind);
+    const uintptr_t owner = owner_of(slab);
+    if ((kind != Kind::slab && kind != Kind::own_slab) || owner == kNobody) return true;
+    // acquire: what has come before the bit went.
+    const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+    if (owner != kShared || (word & slab::kSharedBit) != 0) return false;
+    os::pause_cpu();
+  }
+  return false;
+}
+
 }  // namespace
 
 // Who frees a block writes its link first, its check next, and then adds it to a list: a few instructions.
@@ -91,14 +115,14 @@ bool is_free(const SlabHeader* slab, const void* p, bool waits) {
   unsigned looks = waits ? 2 : 1;
   for (unsigned tries = waits ? 16 : 1; tries != 0; --tries) {
     const uintptr_t link = relaxed(slab::link_word(block));
-    if (slab::agree(block, link, 0) || slab::agree(block, link, slab::kRemote)) {
+    if (is_linked(block, link)) {
       if (!leads_on(slab, link)) return false;
-      if (is_listed(slab, p)) return true;
+      if (is_listed(slab, p) || has_ended(slab)) return true;
       if (--looks == 0) return false;
     }
     if (waits) os::pause_cpu();
   }
-  return false;
+  return has_ended(slab);
 }
 
 void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end) {
@@ -136,7 +160,7 @@ void bad_bin(const void* p, unsigned size_class) {
     line << "a block was written to after it was freed: it leads to " << p;
   } else if (!slab::looks_free(header, block)) {
     line << p << " was freed twice, or written to after it was freed";
-  } else if (slab::next_remote(block) != slab::kNoLink) {
+  } else if (slab::next_remote(block) != slab::kNoLink || is_waiting(relaxed(slab::link_word(block)))) {
     line << p << " was freed by two threads at once";
   } else {
     line << p << " was written to after it was freed";

@@ -20,6 +20,7 @@ struct RemoteEntry {
   uint16_t count;
   uint16_t limit;  // as many are handed over together: 4 KiB of them at most, or one
   void* blocks[kFlushCount];
+  uint32_t checks[kFlushCount];  // of each, what stood in its other word: see heap/remote.cc
 };
 inline constexpr unsigned kRemoteEntries = 16;
 

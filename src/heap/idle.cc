@@ -36,7 +36,7 @@ uint64_t next_step;                  // ms; atomic, relaxed: a hint
 // Racy looks at what nobody has yet: what they say is looked at again by can_purge.
 // Bytes of so many blocks; 0 where they are not worth a purge.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
-  if (slab->kind != Kind::slab || slab->slots != 1) return 0;
+  if (slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
   return bytes >= kLeastBytes ? bytes : 0;
 }

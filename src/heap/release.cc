@@ -38,12 +38,14 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 // same time. Who frees the block at this very moment is found when the blocks are handed over.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
   if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  release_remote(heap, slab, p);
+  release_remote(heap, slab, p, true);
 }
 
 // Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked
 // at.
 void release_in_slab(SlabHeader* slab, void* p) {
+  Heap* heap = thread_heap;
+  if (heap == &empty_heap) heap = attach();  // first: between the look and the mark little may pass
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
   if (slab::is_gone(slab, p)) slab::double_free(slab, p, "free", base::refuse);
@@ -51,10 +53,8 @@ void release_in_slab(SlabHeader* slab, void* p) {
     if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
     slab::link_word(p) = 0;  // what the program left there must not be taken for another free's
   }
-  Heap* heap = thread_heap;
-  if (heap == &empty_heap) heap = attach();
   if (heap == nullptr || heap == &ended_heap) {
-    if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
     return release_remote_now(slab, p);
   }
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
@@ -69,7 +69,7 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
   if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
-  if (!reclaim(heap, slab)) return release_remote(heap, slab, p);
+  if (!reclaim(heap, slab)) return release_remote(heap, slab, p, false);
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
 }

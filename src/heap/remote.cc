@@ -60,20 +60,54 @@ RemoteEntry& entry_for(Heap* heap, const SlabHeader* slab) {
 }
 
 // While a block waits in the cache, its link says in whose.
-void* waiting_in(const Heap* heap) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) | kWaiting);
+uintptr_t waiting_in(const Heap* heap) {
+  return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
 }
 
-// Another thread that freed one of the blocks at the same time has written its own name there.
+// Another thread may free the block at the same time: both may have seen it live. It then links the block in
+// both words, before our mark or after. So our mark is in one of them, and when the block is handed over both
+// must be as we left them. No exchange: the line is another processor's, and many such frees wait for theirs
+// at the same time.
+//
+// Puts the mark there. The other word, as it was before the block was last seen to be live.
+uint32_t mark_waiting(const Heap* heap, const SlabHeader* slab, void* block, bool live) {
+  const uintptr_t mark = waiting_in(heap);
+  if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote), 0;
+  // acquire: the other thread writes its link first, so who sees its check sees that, too.
+  const uintptr_t check = __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
+  if (__builtin_expect(live && slab::looks_free(block), false)) slab::double_free(slab, block, "free");
+  slab::link_word(block) = mark;
+  return static_cast<uint32_t>(check);
+}
+
+// Nobody else has freed the block since.
+bool is_as_marked(uintptr_t mark, void* block, uint32_t check) {
+  if (relaxed(slab::link_word(block)) != mark) return false;
+  if (!slab::kMarksLinks) return slab::agree(block, mark, slab::kRemote);
+  return static_cast<uint32_t>(relaxed(slab::check_word(block))) == check;
+}
+
+void* chain_up_tiny(const RemoteEntry& entry) {
+  void* chain = nullptr;
+  for (uint32_t i = 0; i < entry.count; ++i) {
+    slab::link_tiny(entry.slab, entry.blocks[i], chain);
+    chain = entry.blocks[i];
+  }
+  return chain;
+}
+
 void* chain_up(const Heap* heap, const RemoteEntry& entry) {
+  const SlabHeader* slab = entry.slab;
+  // Else another free of one of the blocks was the slab's last.
+  if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(entry.blocks[0], slab->size_class);
+  if (slab::is_tiny(slab)) return chain_up_tiny(entry);
+  const uintptr_t mark = waiting_in(heap);
   void* chain = nullptr;
   for (uint32_t i = 0; i < entry.count; ++i) {
     void* block = entry.blocks[i];
-    if (!slab::is_tiny(entry.slab)) {
-      const bool mine = slab::next_remote(block) == waiting_in(heap);
-      if (__builtin_expect(!mine, false)) bad_bin(block, entry.slab->size_class);
-    }
-    slab::link_remote(entry.slab, block, chain);
+    if (__builtin_expect(!is_as_marked(mark, block, entry.checks[i]), false))
+      bad_bin(block, slab->size_class);
+    slab::set_next_remote(block, chain);
     chain = block;
   }
   return chain;
@@ -95,8 +129,7 @@ void flush(Heap* heap, RemoteEntry& entry) {
 
 }  // namespace
 
-void release_remote(Heap* heap, SlabHeader* slab, void* p) {
-  if (!slab::is_tiny(slab)) slab::set_next_remote(p, waiting_in(heap));
+void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
   RemoteEntry& entry = entry_for(heap, slab);
   if (entry.slab != slab) {
     flush(heap, entry);
@@ -106,6 +139,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p) {
     heap->remote_used = true;
   }
   entry.blocks[entry.count] = p;
+  if (!slab::is_tiny(slab)) entry.checks[entry.count] = mark_waiting(heap, slab, p, live);
   if (++entry.count == entry.limit) flush(heap, entry);
 }
 

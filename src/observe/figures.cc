@@ -89,7 +89,7 @@ HUMMOCK_RACY void Gathering::count_slab(const SlabHeader* header) {
   row.slabs += 1;
   row.live_blocks += live;
   row.bytes += header->bytes;
-  row.purged += static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
+  row.purged += static_cast<size_t>(__builtin_popcount(gone)) * part_bytes(header);
   const size_t touched = header->gone.touched * kSmallPage;
   if (header->slots == 1 && touched < kSlotSize) row.untouched += kSlotSize - touched;
   if (header->kind == Kind::own_slab) add_to_heap(out_, header->home, live * row.block_size, header->bytes);

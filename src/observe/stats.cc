@@ -31,7 +31,7 @@ __attribute__((no_sanitize("thread"))) void visit(const SlabHeader* header, void
     const size_t back = slab::count_of(word);
     const size_t live = used > back ? used - back : 0;
     const uint32_t gone = header->gone.own | ((word & slab::kGone) != 0 ? header->gone.remote : 0u);
-    seen->gone += static_cast<size_t>(__builtin_popcount(gone)) * kSmallPage;
+    seen->gone += static_cast<size_t>(__builtin_popcount(gone)) * part_bytes(header);
     hummock_class_stats_t& row = out->per_class[header->size_class];
     row.slabs += 1;
     row.live_blocks += live;

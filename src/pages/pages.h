@@ -65,13 +65,12 @@ void ask_trim(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);
 
-// Small pages inside a slot that is in use, a bit each: is their memory worth giving back, and can it be?
+// Parts of a slab that is in use, a bit each (part_bytes): is their memory worth giving back, and can it be?
 // Not where it stands on a huge page. Bytes that went.
-bool can_purge_inside(const SlabHeader* header);
-size_t purge_inside(const SlabHeader* header, uint16_t pages);
-// The slot stands on small pages from now on, if the huge page was not what the user asked for. False: it
-// was.
-bool split_huge_page(const SlabHeader* header);
+bool can_purge_inside(const SlabHeader* slab);
+size_t purge_inside(const SlabHeader* slab, uint16_t pages);
+// The slab stands on small pages from now on, if a huge page was not what the user asked for. False: it was.
+bool split_huge_page(const SlabHeader* slab);
 
 // Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
 extern size_t used_slots;             // atomic, relaxed: written under the page heap's lock

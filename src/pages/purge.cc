@@ -327,27 +327,40 @@ void ask_trim(uint64_t now) {
   set_relaxed(behind, true);
 }
 
+namespace {
+
+// The huge page of the first slot, or of the last, which may be another.
+HugePage& huge_page_of(const SlabHeader* slab, bool last) {
+  const unsigned slot = slot_of(slab) + (last ? slab->slots - 1u : 0);
+  return region_of(slab)->page[slot / kSlotsPerHugePage];
+}
+
+}  // namespace
+
 // No lock: it may be advised huge the moment after in any case, and then purging costs a huge page, no more.
-bool can_purge_inside(const SlabHeader* header) {
+bool can_purge_inside(const SlabHeader* slab) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
-  const HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
-  return relaxed(page.backing) == Backing::small;
+  return relaxed(huge_page_of(slab, false).backing) == Backing::small &&
+         relaxed(huge_page_of(slab, true).backing) == Backing::small;
 }
 
-bool split_huge_page(const SlabHeader* header) {
+bool split_huge_page(const SlabHeader* slab) {
   if (os::kMustCommit || os::page_size() != kSmallPage) return false;
-  HugePage& page = region_of(header)->page[slot_of(header) / kSlotsPerHugePage];
   os::LockGuard guard(page_lock);
-  make_small(&page);
-  return page.backing == Backing::small;
+  HugePage& first = huge_page_of(slab, false);
+  HugePage& last = huge_page_of(slab, true);
+  make_small(&first);
+  make_small(&last);
+  return first.backing == Backing::small && last.backing == Backing::small;
 }
 
-size_t purge_inside(const SlabHeader* header, uint16_t pages) {
-  char* slot = header->start - reinterpret_cast<uintptr_t>(header->start) % kSlotSize;
+size_t purge_inside(const SlabHeader* slab, uint16_t pages) {
+  char* start = slab->start - reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
+  const size_t part = part_bytes(slab);
   size_t gone = 0;
   for (uint32_t left = pages; left != 0;) {
     const unsigned first = base::lowest_bit(left), count = ones_at(left, first);
-    if (os::purge(slot + first * kSmallPage, count * kSmallPage)) gone += count * kSmallPage;
+    if (os::purge(start + first * part, count * part)) gone += count * part;
     left &= ~(base::low_mask(count) << first);
   }
   return gone;

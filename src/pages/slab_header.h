@@ -30,8 +30,8 @@ enum class Kind : uint8_t {
   huge,      // one block with a mapping of its own
 };
 
-// Small pages inside a slab of one slot that were given back to the system, a bit for each of 16: all blocks
-// in them are free. Blocks that begin in such a page stand in no list.
+// Parts of a slab that were given back to the system, a bit for each of 16 (see part_bytes): all blocks in
+// them are free. Blocks that begin in such a part stand in no list.
 struct GonePages {
   uint16_t remote;  // while the remote word says so: of the blocks that others freed. Atomic, relaxed.
   uint16_t own;     // the owner's: of those that count as not in use
@@ -87,6 +87,11 @@ struct SlabHeader {
 };
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
+
+// A sixteenth of a slab: a small page where it is one slot, and as many as it has slots.
+inline size_t part_bytes(const SlabHeader* slab) {
+  return slab->slots * kSmallPage;
+}
 
 // Values of `owner` that are no heap.
 inline constexpr uintptr_t kNobody = 0;

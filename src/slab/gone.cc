@@ -26,12 +26,8 @@ class BlockSet {
 // The blocks that begin in the page or reach into it.
 Range range_touching(const SlabHeader* slab, unsigned page) {
   Range range = range_in_page(slab, page);
-  if (range.first > 0 && offset_of(slab, range.first) > page * kSmallPage) --range.first;
+  if (range.first > 0 && offset_of(slab, range.first) > page * part_bytes(slab)) --range.first;
   return range;
-}
-
-unsigned page_of(const void* block) {
-  return static_cast<unsigned>(reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage);
 }
 
 size_t number_of(const SlabHeader* slab, const void* block) {
@@ -67,7 +63,7 @@ BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
 // Pages where all blocks are in the set.
 uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
   unsigned pages = 0;
-  for (unsigned page = 0; page < kSlotSize / kSmallPage; ++page) {
+  for (unsigned page = 0; page < kPages; ++page) {
     const Range range = range_touching(slab, page);
     if (range.first != range.end && set.has_all(range)) pages |= 1u << page;
   }
@@ -75,8 +71,7 @@ uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
 }
 
 bool can_purge(const SlabHeader* slab) {
-  const bool suitable = slab->kind == Kind::slab && slab->slots == 1 && !is_tiny(slab);
-  return suitable && pages::can_purge_inside(slab);
+  return slab->kind == Kind::slab && !is_tiny(slab) && pages::can_purge_inside(slab);
 }
 
 uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
@@ -88,10 +83,10 @@ uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
   return static_cast<uint16_t>(with);
 }
 
-constexpr int kSplitPages = kSlotSize / kSmallPage / 4;
+constexpr int kSplitPages = kPages / 4;
 
-bool begins_in(uint16_t pages, const void* block) {
-  return (pages >> page_of(block) & 1) != 0;
+bool begins_in(const SlabHeader* slab, uint16_t pages, const void* block) {
+  return (pages >> page_of(slab, block) & 1) != 0;
 }
 
 // Blocks that begin in one of the pages leave the chain, which is turned round.
@@ -100,7 +95,7 @@ void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) 
   void* block = chain.first;
   for (uint32_t left = chain.count; left != 0; --left) {
     void* next = next_remote_free(slab, block);
-    if (!begins_in(pages, block)) {
+    if (!begins_in(slab, pages, block)) {
       if (held->first == nullptr) held->last = block;
       link_remote(slab, block, held->first);
       held->first = block;
@@ -127,7 +122,7 @@ void for_free(SlabHeader* slab, Act act) {
 
 size_t purge_own(SlabHeader* slab) {
   const uint16_t before = slab->gone.own;
-  if (slab->free == end_of(slab) || slab->slots != 1 || is_tiny(slab)) return 0;
+  if (slab->free == end_of(slab) || is_tiny(slab)) return 0;
   BlockSet set;
   add_gone(slab, before, &set);
   for_free(slab, [&](void* block) { set.add(number_of(slab, block)); });
@@ -138,7 +133,7 @@ size_t purge_own(SlabHeader* slab) {
   const uint16_t gone = with_blocks(slab, free);
   void* list = end_of(slab);
   for_free(slab, [&](void* block) {
-    if (begins_in(gone, block)) return;
+    if (begins_in(slab, gone, block)) return;
     link_free(slab, block, list);
     list = block;
   });

@@ -1,4 +1,5 @@
-// Pages inside a slab that were given back to the system while other blocks of the slab are in use.
+// Parts of a slab, here called its pages, that were given back to the system while other blocks of the slab
+// are in use.
 //
 // A page may go when every block that reaches into it is free. Blocks that begin in it are then taken out of
 // all lists, as their links are gone; one that begins before and reaches into it stays in its list. So the
@@ -27,9 +28,18 @@ inline size_t first_from(const SlabHeader* slab, size_t offset) {
   return number < slab->capacity ? number : slab->capacity;
 }
 
+constexpr unsigned kPages = kSlotSize / kSmallPage;  // of a slab, however long it is
+
+// In which of them a block begins.
+inline unsigned page_of(const SlabHeader* slab, const void* block) {
+  const uintptr_t skipped = reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start) + skipped;
+  return static_cast<unsigned>(offset / part_bytes(slab));
+}
+
 // The blocks that begin in a page.
 inline Range range_in_page(const SlabHeader* slab, unsigned page) {
-  return {first_from(slab, page * kSmallPage), first_from(slab, (page + 1) * kSmallPage)};
+  return {first_from(slab, page * part_bytes(slab)), first_from(slab, (page + 1) * part_bytes(slab))};
 }
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);

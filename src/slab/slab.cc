@@ -133,12 +133,11 @@ bool mark_free(const SlabHeader* slab, void* block) {
 }
 
 bool is_gone(const SlabHeader* slab, const void* block) {
-  if (slab->slots != 1) return false;
   unsigned pages = relaxed(slab->gone.own);
   // acquire: pairs with the release of push_remote. Else pages that went before, and whose blocks have been
   // handed out again since, could be seen with a flag that was set for others.
   if ((__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) pages |= relaxed(slab->gone.remote);
-  return (pages >> (reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage) & 1) != 0;
+  return pages != 0 && (pages >> page_of(slab, block) & 1) != 0;
 }
 
 void open_frees(SlabHeader* slab) {
@@ -190,6 +189,8 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
+  // What was pushed since the last slab ended here had been freed before.
+  if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
   return slab;
 }
 

@@ -1,12 +1,8 @@
-// A thread's cache is its own: it says that it is inside by a plain store and looks whether somebody wants to
-// empty it. Who has entered the space may empty others' caches: it claims them, makes sure that every thread
-// sees that by a barrier in all of them, and waits for those that are inside, a few instructions each. A
-// thread that finds its cache claimed, or itself inside already, since it is in a signal handler, uses the
-// pool. Where the system has no such barrier, the thread's store is an exchange.
+// What a thread keeps at hand: malloc and free, and how a thread gets its cache. See cache_inside.h.
 #include "space/cache.h"
 
-#include "os/lock.h"
 #include "os/thread.h"
+#include "space/cache_inside.h"
 
 namespace hummock::space {
 namespace {
@@ -19,31 +15,7 @@ struct Near {
 };
 __attribute__((tls_model("initial-exec"))) thread_local constinit Near near = {0, nullptr};
 
-template <class Number>
-void put(Number& field, Number value) {
-  __atomic_store_n(&field, value, __ATOMIC_RELAXED);
-}
-
 // ---- Inside a cache -------------------------------------------------------------------------------
-
-// False: the pool must do. In the order busy, claimed; who empties writes claimed, then reads busy.
-__attribute__((always_inline)) inline bool begin(Space* space, Cache* cache) {
-  if (__builtin_expect(__atomic_load_n(&cache->busy, __ATOMIC_RELAXED) != 0, false)) return false;
-  if (__builtin_expect(space->fences, true)) {
-    __atomic_store_n(&cache->busy, 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);  // for the processor, fence_others() in claim()
-  } else {
-    __atomic_exchange_n(&cache->busy, 1, __ATOMIC_SEQ_CST);
-  }
-  // acquire: pairs with the release in unclaim(); seq_cst with the exchange in claim().
-  if (__builtin_expect(__atomic_load_n(&cache->claimed, __ATOMIC_SEQ_CST) == 0, true)) return true;
-  __atomic_store_n(&cache->busy, 0, __ATOMIC_RELEASE);
-  return false;
-}
-// release: pairs with the acquire in claim().
-void end(Cache* cache) {
-  __atomic_store_n(&cache->busy, 0, __ATOMIC_RELEASE);
-}
 
 // A resting block's second word: only the cache's thread may write there, and not to the header, which
 // the neighbour's freer may be changing.
@@ -89,15 +61,7 @@ void give_back(Cache* cache, unsigned bin, uint64_t keep) {
   while (cache->bins[bin].count > keep) give_one_back(cache, bin);
 }
 
-void give_all_back(Cache* cache) {
-  for (unsigned bin = 1; bin <= kCacheBins; ++bin) give_back(cache, bin, 0);
-}
-
 // ---- Caches come and go ----------------------------------------------------------------------------
-
-Cache* cache_at(const Space* space, uint64_t at) {
-  return at == 0 ? nullptr : static_cast<Cache*>(payload(space->engine, at));
-}
 
 void link(Space* space, Cache* cache) {
   Control* control = space->control;
@@ -107,7 +71,12 @@ void link(Space* space, Cache* cache) {
   control->own += size_in(header(space->engine, cache->at));
 }
 
-// Entered; its blocks go back, and its record.
+}  // namespace
+
+void give_all_back(Cache* cache) {
+  for (unsigned bin = 1; bin <= kCacheBins; ++bin) give_back(cache, bin, 0);
+}
+
 void drop_cache(Cache* cache) {
   Space* space = cache->space;
   give_all_back(cache);
@@ -116,6 +85,8 @@ void drop_cache(Cache* cache) {
   space->control->own -= size_in(header(space->engine, cache->at));
   give(space->engine, cache->at);
 }
+
+namespace {
 
 void end_of_thread(void* record) {
   Cache* cache = static_cast<Cache*>(record);
@@ -302,109 +273,6 @@ void flush(Space* space) {
     end(cache);
   }
   leave(space);
-}
-
-// ---- All caches of a space; entered -----------------------------------------------------------------
-
-namespace {
-
-bool has_caches(const Space* space) {
-  return space->cache_blocks != 0 && space->rest == nullptr;
-}
-
-Cache* own_cache(const Space* space) {
-  return static_cast<Cache*>(pthread_getspecific(space->cache_key));
-}
-
-// Who runs is out of it in a few instructions; who does not must be let run.
-void wait_for(const Cache* cache) {
-  constexpr int kSpins = 200;
-  // acquire: pairs with the release in end().
-  for (int i = 0; __atomic_load_n(&cache->busy, __ATOMIC_ACQUIRE) != 0; ++i) {
-    i < kSpins ? os::pause_cpu() : os::sleep_ms(1);
-  }
-}
-
-// No other thread is inside the caches for which `wanted` from now on, nor will be.
-template <class Wanted>
-bool claim(Space* space, Wanted wanted) {
-  const Cache* own = own_cache(space);
-  bool any = false;
-  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
-       cache = cache_at(space, cache->next)) {
-    if (cache == own || !wanted(cache)) continue;
-    __atomic_exchange_n(&cache->claimed, 1, __ATOMIC_SEQ_CST);
-    any = true;
-  }
-  if (!any) return false;
-  if (space->fences) os::fence_others();
-  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
-       cache = cache_at(space, cache->next)) {
-    if (cache->claimed != 0) wait_for(cache);
-  }
-  return true;
-}
-
-void unclaim(Cache* cache) {
-  __atomic_store_n(&cache->claimed, 0, __ATOMIC_RELEASE);
-}
-
-}  // namespace
-
-bool empty_caches(Space* space) {
-  if (!has_caches(space)) return false;
-  bool any = false;
-  Cache* own = own_cache(space);
-  if (own != nullptr && own->free_bytes != 0 && begin(space, own)) {
-    give_all_back(own);
-    end(own);
-    any = true;
-  }
-  if (!claim(space, [](const Cache* cache) { return figure(cache->free_bytes) != 0; })) return any;
-  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
-       cache = cache_at(space, cache->next)) {
-    if (cache->claimed == 0) continue;
-    give_all_back(cache);
-    unclaim(cache);
-  }
-  return true;
-}
-
-void stop_caches(Space* space) {
-  if (has_caches(space)) claim(space, [](const Cache*) { return true; });
-}
-
-void restart_caches(Space* space) {
-  if (!has_caches(space)) return;
-  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr;
-       cache = cache_at(space, cache->next)) {
-    unclaim(cache);
-  }
-}
-
-// Their threads are not in this process. Who forked keeps its own, in which a signal handler may be.
-void drop_caches_of_others(Space* space) {
-  if (!has_caches(space)) return;
-  const Cache* own = own_cache(space);
-  Cache* next;
-  for (Cache* cache = cache_at(space, space->control->caches); cache != nullptr; cache = next) {
-    next = cache_at(space, cache->next);
-    if (cache != own) drop_cache(cache);
-  }
-}
-
-Resting resting_in_caches(const Space* space) {
-  Resting sum = {};
-  if (!has_caches(space)) return sum;
-  for (const Cache* cache = cache_at(space, figure(space->control->caches)); cache != nullptr;
-       cache = cache_at(space, figure(cache->next))) {
-    sum.bytes += figure(cache->free_bytes);
-    for (unsigned bin = 1; bin <= kCacheBins; ++bin) {
-      sum.blocks += __atomic_load_n(&cache->bins[bin].count, __ATOMIC_RELAXED);
-    }
-    ++sum.records;
-  }
-  return sum;
 }
 
 }  // namespace hummock::space

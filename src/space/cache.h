@@ -8,8 +8,8 @@ namespace hummock::space {
 
 inline constexpr unsigned kCacheBins = 64;
 
-// A record in the space itself. Only its thread touches it, but for who empties it: see cache.cc. Statistics
-// read `free_bytes` and the counts.
+// A record in the space itself. Only its thread touches it, but for who empties it: see cache_inside.h.
+// Statistics read `free_bytes` and the counts.
 struct Cache {
   Space* space;
   uint64_t at;       // its own block

@@ -3,6 +3,8 @@
 #ifndef HUMMOCK_TESTS_CHAOS_WORKER_H
 #define HUMMOCK_TESTS_CHAOS_WORKER_H
 
+#include <hummock/hummock.h>
+
 #include <atomic>
 #include <set>
 #include <string>
@@ -24,6 +26,13 @@ struct Settings {
   bool has(const char* operation) const { return without.count(operation) == 0; }
 };
 extern Settings settings;
+
+// A block of this thread's, unless it has one, that is freed after the thread's own code has ended.
+void free_at_thread_end(size_t size);
+
+inline hummock_heap_t* heap_of(void* heap) {
+  return static_cast<hummock_heap_t*>(heap);
+}
 
 class Worker {
  public:

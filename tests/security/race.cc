@@ -59,20 +59,38 @@ struct Trial {
   size_t size;
   size_t number;
   void* block;
-  std::atomic<int> ready{0};
+  std::atomic<unsigned> turn{0};
   std::atomic<int> returned{0};
 
+  static void pause(unsigned& turns) {
+    if (++turns % 1024 == 0) sched_yield();
+  }
   static void wait_for_both(std::atomic<int>& count) {
     ++count;
-    for (unsigned turns = 0; count < 2; ++turns) {
-      if (turns % 1024 == 1023) sched_yield();
+    for (unsigned turns = 0; count < 2;) pause(turns);
+  }
+
+  // Beside load, too, both run when this returns: they have answered each other at once for some times.
+  void meet(bool first) {
+    constexpr unsigned kGo = ~0u;
+    for (unsigned round = 0, quick = 0; first && round < 400 && quick < 8; ++round) {
+      turn = 2 * round + 1;
+      unsigned waits = 0;
+      while (turn % 2 != 0) pause(waits);
+      quick = waits < 1000 ? quick + 1 : 0;
+    }
+    if (first) turn = kGo;
+    for (unsigned waits = 0; !first && turn != kGo; pause(waits)) {
+      const unsigned now = turn;
+      if (now != kGo && now % 2 != 0) turn = now + 1;
     }
   }
 
   void free_and_take(bool first) {
     // One of the two comes a little later, by other distances each time.
-    const size_t delay = first == (number % 2 == 0) ? number / 2 % 32 : 0;
-    wait_for_both(ready);
+    const size_t delay = first == (number % 2 == 0) ? number * 37 % 256 : 0;
+    if (number % 4 >= 2) call::free(call::malloc(size));  // who asks for such blocks keeps others'
+    meet(first);
     for (size_t i = 0; i < delay; ++i) asm volatile("" ::: "memory");
     call::free(block);
     wait_for_both(returned);  // a block that is taken between the two frees is freed rightly by the second
@@ -89,7 +107,7 @@ void child(size_t size, Pair pair, size_t number) {
   trial.size = size;
   trial.number = number;
   const auto prepare = [=] {
-    take(size, 2);
+    take(size, 1 + number / 4 % 2);  // in the same slab
     trial.block = call::malloc(size);
     memset(trial.block, 'b', std::min<size_t>(size, 64));
   };
