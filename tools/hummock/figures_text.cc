@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "observe/json.h"
-
 namespace hummock::tool {
 namespace {
 
@@ -17,15 +15,6 @@ std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
   return text;
-}
-
-uint64_t used_bytes(const hummock_page_class_t& row) {
-  return row.live_blocks * row.block_size;
-}
-
-uint64_t held_bytes(const hummock_page_class_t& row) {
-  const uint64_t without = row.purged + row.untouched;
-  return row.bytes > without ? row.bytes - without : 0;
 }
 
 // How much of the memory of a class's slabs no live block has, in percent.
@@ -47,13 +36,11 @@ void add_count(Out out, const char* name, uint64_t count, const char* meaning) {
 void add_classes(Out out, const hummock_figures_t& f) {
   fmt::format_to(out, "{:>10} {:>9} {:>11} {:>9} {:>9} {:>9} {:>6}\n", "block", "slabs", "live", "bytes",
                  "held", "purged", "free");
-  for (uint32_t i = 0; i < f.class_count; ++i) {
-    const hummock_page_class_t& row = f.classes[i];
-    if (row.slabs == 0) continue;
+  for_rows(f.classes, f.class_count, [&](const hummock_page_class_t& row) {
     fmt::format_to(out, "{:>10} {:>9} {:>11} {:>9} {:>9} {:>9} {:>5}%\n", row.block_size, row.slabs,
                    row.live_blocks, bytes_text(used_bytes(row)), bytes_text(held_bytes(row)),
                    bytes_text(row.purged), fragmentation(row));
-  }
+  });
 }
 
 void add_threads(Out out, const hummock_figures_t& f) {
@@ -73,10 +60,10 @@ void add_threads(Out out, const hummock_figures_t& f) {
 void add_heaps(Out out, const hummock_figures_t& f) {
   if (f.heap_count == 0) return;
   fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}\n", "heap", "live", "held", "slabs");
-  for (uint32_t i = 0; i < f.heap_count; ++i) {
-    fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}\n", f.heap[i].number, bytes_text(f.heap[i].live),
-                   bytes_text(f.heap[i].bytes), f.heap[i].slabs);
-  }
+  for_rows(f.heap, f.heap_count, [&](const hummock_page_heap_t& row) {
+    fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}\n", row.number, bytes_text(row.live), bytes_text(row.bytes),
+                   row.slabs);
+  });
 }
 
 // ---- Metrics --------------------------------------------------------------------------------------
@@ -138,11 +125,9 @@ void add_class_metric(Out out, Format format, const std::vector<Snapshot>& snaps
                       const char* help, uint64_t (*value)(const hummock_page_class_t&)) {
   describe(out, format, name, "bytes", false, help);
   for (const Snapshot& s : snapshots) {
-    for (uint32_t i = 0; i < s.page.figures.class_count; ++i) {
-      const hummock_page_class_t& row = s.page.figures.classes[i];
-      if (row.slabs == 0) continue;
+    for_rows(s.page.figures.classes, s.page.figures.class_count, [&](const hummock_page_class_t& row) {
       fmt::format_to(out, "{}{{{},block_size=\"{}\"}} {}\n", name, labels(s), row.block_size, value(row));
-    }
+    });
   }
 }
 
@@ -155,6 +140,15 @@ std::string bytes_text(uint64_t bytes) {
   for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
   return unit == 0 || value >= 100 ? fmt::format("{:.0f}{}", value, kUnits[unit])
                                    : fmt::format("{:.1f}{}", value, kUnits[unit]);
+}
+
+uint64_t used_bytes(const hummock_page_class_t& row) {
+  return row.live_blocks * row.block_size;
+}
+
+uint64_t held_bytes(const hummock_page_class_t& row) {
+  const uint64_t without = row.purged + row.untouched;
+  return row.bytes > without ? row.bytes - without : 0;
 }
 
 std::string json_of(const Snapshot& s) {
