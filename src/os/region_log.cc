@@ -11,6 +11,7 @@
 namespace hummock::os {
 
 bool log_on;
+EventHook event_hook;
 
 namespace {
 
@@ -196,9 +197,11 @@ uint64_t Event::begin() {
 }
 
 void Event::write(const char* what, const void* address, size_t size, ptrdiff_t change, const char* reason) {
+  const EventHook hook = __atomic_load_n(&event_hook, __ATOMIC_ACQUIRE);
+  if (hook != nullptr) hook(what, address, size);
   const uint64_t now = now_ns();
   const size_t sum = __atomic_add_fetch(&total, static_cast<size_t>(change), __ATOMIC_RELAXED);
-  const int fd = open_log();
+  const int fd = is_logging() ? open_log() : -1;
   if (fd < 0) return;
   Line line("");
   put_time(line, start_ - started, now - start_);
