@@ -127,6 +127,10 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   release(p);
 }
 
+uint32_t list_spaces(hummock_page_space_t* rows, uint32_t room, uint64_t* all) {
+  return space::list(rows, room, all);
+}
+
 void add_figures(hummock_stats_t* out) {
   space::Space* space = external();
   if (space == nullptr) return;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/block.h"
@@ -125,12 +126,7 @@ void user_destroy(Heap* heap) {
 
 void user_name(Heap* heap, const char* name) {
   os::LockGuard guard(heap->lock);
-  size_t length = 0;
-  for (; name != nullptr && name[length] != '\0' && length + 1 < sizeof heap->name; ++length) {
-    const auto c = static_cast<unsigned char>(name[length]);
-    heap->name[length] = c < ' ' || c >= 127 ? '?' : name[length];
-  }
-  heap->name[length] = '\0';
+  base::copy_printable(name != nullptr ? name : "", heap->name, sizeof heap->name);
 }
 
 void user_stats(Heap* heap, hummock_heap_stats_t* out) {

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/text.h"
 #include "heap/allowance.h"
 #include "heap/heap.h"
+#include "heap/served.h"
+#include "heap/slow_time.h"
+#include "heap/tag.h"
 #include "os/os.h"
 #include "pages/limits.h"
 
@@ -13,9 +17,15 @@ namespace {
 
 static_assert(slab::kClasses - 1 <= HUMMOCK_PAGE_CLASSES);
 static_assert(options::kCount <= HUMMOCK_PAGE_OPTIONS);
+static_assert(heap::kTags == HUMMOCK_PAGE_TAGS && heap::kTimeBuckets == HUMMOCK_PAGE_TIMES);
 
 // What others write while we look. Nothing of it is followed.
 #define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
+
+void begin_row(hummock_page_heap_t* row, const heap::Heap* heap, uint64_t number) {
+  row->number = number;
+  base::copy_printable(heap->name, row->name, sizeof row->name);
+}
 
 // All of them at once: they come first, so that slabs find their heaps.
 HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
@@ -23,7 +33,7 @@ HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) ++number;
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record, --number) {
     if (heap->user) {
-      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) out->heap[out->heap_count++] = {number, 0, 0, 0};
+      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
     } else if (heap->attached && heap->forks == heap::forks) {
       out->cached += heap->held;
       if (out->threads++ < HUMMOCK_PAGE_THREADS)
@@ -62,6 +72,19 @@ void list_options(hummock_figures_t* out) {
   out->option_count = options::kCount;
 }
 
+void list_tags(hummock_figures_t* out) {
+  heap::TagTotal totals[heap::kTags];
+  heap::sum_tags(totals);
+  for (const heap::TagTotal& row : totals) {
+    if (row.used) out->tags[out->tag_count++] = {row.tag, row.bytes, row.blocks};
+  }
+}
+
+void list_times(hummock_figures_t* out) {
+  for (unsigned i = 0; i < heap::kTimeBuckets; ++i) out->slow_calls[i] = relaxed(heap::slow_times.count[i]);
+  out->slow_ns = relaxed(heap::slow_times.total_ns);
+}
+
 }  // namespace
 
 void Gathering::begin(hummock_figures_t* out) {
@@ -74,6 +97,9 @@ void Gathering::begin(hummock_figures_t* out) {
     out->classes[c - 1].block_size = slab::kTable.row[c].block_size;
   list_heaps(out);
   list_options(out);
+  list_tags(out);
+  list_times(out);
+  out->space_count = heap::served::list_spaces(out->space, HUMMOCK_PAGE_SPACES, &out->spaces);
 }
 
 void Gathering::count_slab(const Seen& slab) {

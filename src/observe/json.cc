@@ -107,6 +107,12 @@ using Thread = hummock_page_thread_t;
 constexpr Field<Thread> kThread[] = {
     {"id", &Thread::id}, {"cached", &Thread::cached}, {"earned", &Thread::earned}};
 using Heap = hummock_page_heap_t;
+using Space = hummock_page_space_t;
+constexpr Field<Space> kSpace[] = {
+    {"bytes", &Space::bytes}, {"maximum", &Space::maximum},         {"used", &Space::used},
+    {"peak", &Space::peak},   {"live_blocks", &Space::live_blocks}, {"failures", &Space::failures}};
+using Tag = hummock_page_tag_t;
+constexpr Field<Tag> kTag[] = {{"tag", &Tag::tag}, {"bytes", &Tag::bytes}, {"blocks", &Tag::blocks}};
 constexpr Field<Heap> kHeap[] = {
     {"number", &Heap::number}, {"live", &Heap::live}, {"bytes", &Heap::bytes}, {"slabs", &Heap::slabs}};
 
@@ -117,6 +123,18 @@ void write_group(Writer& out, const char* name, const F& f, const Field<F> (&fie
   out.close('}');
 }
 
+// Rows of which the program names some.
+template <class Row>
+const char* name_of(const Row&) {
+  return nullptr;
+}
+const char* name_of(const Heap& row) {
+  return row.name;
+}
+const char* name_of(const Space& row) {
+  return row.name;
+}
+
 template <class Row, size_t N>
 void write_table(Writer& out, const char* name, const Row* rows, uint32_t count,
                  const Field<Row> (&fields)[N]) {
@@ -124,10 +142,28 @@ void write_table(Writer& out, const char* name, const Row* rows, uint32_t count,
   for (const Row* row = rows; row != rows + count; ++row) {
     if (!is_used(*row)) continue;
     out.open(nullptr, '{');
+    if (name_of(*row) != nullptr) out.text("name", name_of(*row));
     write_fields(out, *row, fields);
     out.close('}');
   }
   out.close(']');
+}
+
+// The last has no upper bound.
+void write_times(Writer& out, const F& f) {
+  out.open("slow_calls", '{');
+  out.number("sampled_one_in", 256);
+  out.number("total_ns", f.slow_ns);
+  out.open("below_ns", '[');
+  for (unsigned i = 0; i < HUMMOCK_PAGE_TIMES; ++i) {
+    if (f.slow_calls[i] == 0) continue;
+    out.open(nullptr, '{');
+    out.number("ns", i + 1 < HUMMOCK_PAGE_TIMES ? uint64_t{64} << i : 0);
+    out.number("calls", f.slow_calls[i]);
+    out.close('}');
+  }
+  out.close(']');
+  out.close('}');
 }
 
 void write_options(Writer& out, const hummock_figures_t& f) {
@@ -158,6 +194,9 @@ size_t write_json(const Described& what, char* buffer, size_t room) {
   write_table(out, "classes", f.classes, f.class_count, kClass);
   write_table(out, "threads", f.thread, f.thread_count, kThread);
   write_table(out, "heaps", f.heap, f.heap_count, kHeap);
+  write_table(out, "spaces", f.space, f.space_count, kSpace);
+  write_table(out, "tags", f.tags, f.tag_count, kTag);
+  write_times(out, f);
   write_options(out, f);
   out.close('}');
   return out.end();

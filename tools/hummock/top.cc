@@ -89,8 +89,8 @@ Line line_of(const hummock_page_thread_t& row) {
 }
 
 Line line_of(const hummock_page_heap_t& row) {
-  return {row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9}", row.number, bytes_text(row.live),
-                                 bytes_text(row.bytes), row.slabs)};
+  return {row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9} {}", row.number, bytes_text(row.live),
+                                 bytes_text(row.bytes), row.slabs, row.name)};
 }
 
 template <class Row>
@@ -209,7 +209,7 @@ void Screen::draw() {
     put(row - 1, "   THREAD     CACHE    EARNED", A_UNDERLINE);
     draw_lines(lines_of(f.thread, f.thread_count), row);
   } else {
-    put(row - 1, "     HEAP      LIVE      HELD     SLABS", A_UNDERLINE);
+    put(row - 1, "     HEAP      LIVE      HELD     SLABS NAME", A_UNDERLINE);
     draw_lines(lines_of(f.heap, f.heap_count), row);
   }
   put(LINES - 1, "q quit  backspace list  c classes  t threads  h heaps", A_REVERSE);
