@@ -86,9 +86,8 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
-  SlabHeader* header = pages::find_header(block);
-  if (thread_heap->attached) count_drawn(thread_heap, header->bytes, 1);
-  if (zero && !zeroed) clear_large(header);
+  if (thread_heap->attached) count_drawn(thread_heap, base::align_up(size, kSlotSize), 1);
+  if (zero && !zeroed) clear_large(pages::find_header(block));
   return block;
 }
 

@@ -21,11 +21,6 @@ const hummock_hooks_t* wanted_calls();
 // The calling thread's frees take the slow path from now on, or the fast one again.
 void leave_fast_path(Heap* heap);
 void return_to_fast_path(Heap* heap);
-// Where a thread's frees into its own slab arrive on the slow path: do they still have to?
-inline void look_whether_needed(Heap* heap) {
-  if (__builtin_expect(heap->thread == 0, false) && relaxed(fast_limit.value) != 0) return_to_fast_path(heap);
-}
-
 // Tell of a block; nothing happens within a hook's own calls.
 void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size);
 void tell_resized(const hummock_hooks_t* to, void* block, size_t size, void* before);

@@ -145,11 +145,16 @@ __attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
 
 // Most often a block of more than 8 KiB.
 __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
-  hooks::look_whether_needed(thread_heap);
   Bin* bin = slot->bin;
   const bool live = slab::is_start_in_slab(slot, bin->multiplier, p) && !slab::looks_free(p);
   if (__builtin_expect(!live, false)) return release_suspect(p, slot);
   release_near(bin, p);
+}
+
+// Hooks that wanted to see it have gone: the next ones are quick again.
+__attribute__((noinline)) void release_own_unseen(void* p, SlabHeader* slot) {
+  if (!sees_every_call()) hooks::return_to_fast_path(thread_heap);
+  release_own(p, slot);
 }
 
 __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Heap* heap) {
@@ -200,7 +205,9 @@ namespace {
 __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader* slot) {
   Heap* heap = thread_heap;
   const uintptr_t owner = owner_of(slot);
-  if (owner == reinterpret_cast<uintptr_t>(heap)) return release_own(p, slot);
+  if (owner == reinterpret_cast<uintptr_t>(heap)) {
+    return __builtin_expect(heap->thread != 0, true) ? release_own(p, slot) : release_own_unseen(p, slot);
+  }
   if (owner == reinterpret_cast<uintptr_t>(heap) + kDirect) return release_own_direct(p, slot, heap);
   release_not_own(p, slot, heap);
 }

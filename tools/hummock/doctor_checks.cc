@@ -277,6 +277,7 @@ std::vector<Finding> examine(const Facts& facts) {
   check_overcommit(facts, out);
   check_map_count(facts, out);
   check_cgroup(facts, out);
+  check_pressure(facts, out);
   check_numa(facts, out);
   check_rseq(facts, out);
   return out;

@@ -14,6 +14,7 @@ void check_memory(const Facts& facts, Findings& out);
 void check_overcommit(const Facts& facts, Findings& out);
 void check_map_count(const Facts& facts, Findings& out);
 void check_cgroup(const Facts& facts, Findings& out);
+void check_pressure(const Facts& facts, Findings& out);
 void check_numa(const Facts& facts, Findings& out);
 
 }  // namespace hummock::tool

@@ -84,6 +84,16 @@ void check_cgroup(const Facts& facts, Findings& out) {
   out.push_back(finding);
 }
 
+void check_pressure(const Facts& facts, Findings& out) {
+  if (facts.text("/proc/pressure/memory")) {
+    out.push_back({"memory pressure", Level::fine, "the kernel tells of it", "", ""});
+  } else {
+    out.push_back({"memory pressure", Level::note, "the kernel does not tell of it (PSI)",
+                   "background:on gives memory back by time alone, not when others are short of it", "",
+                   "psi=1 on the kernel's command line"});
+  }
+}
+
 void check_numa(const Facts& facts, Findings& out) {
   const std::string nodes = facts.text("/sys/devices/system/node/online").value_or("0");
   const bool several = nodes.find_first_of("-,") != std::string::npos;
