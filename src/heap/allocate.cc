@@ -121,7 +121,7 @@ size_t with_room_to_grow(size_t room, size_t size) {
 
 // For what is moved. Programs that cut blocks down to next to nothing have many of them.
 void* other_block(size_t size) {
-  if (size > slab::kTinySize) return allocate(size);
+  if (size > slab::kTinySize || sees_every_call()) return allocate(size);
   Bin* bin = &thread_heap->bins[slab::kTiny];
   void* block = pop_tiny(bin);
   return block != nullptr ? block : allocate_slow(bin);
