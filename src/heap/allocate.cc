@@ -46,12 +46,10 @@ void* special_block(size_t align, size_t size, bool zero) {
   if (served::is_on()) return served::allocate(align, size, zero);
   if (is_checked()) return checked::allocate(nullptr, align, size, zero);
   if (is_served()) return served::allocate(align, size, zero);
-  if (const hummock_hooks_t* to = hooks::wanted_calls()) {
-    return hooks::tell_allocated(to, plain_block(align, size, zero), size);
-  }
-  // The options have just been read, and no mode wants the call; or the hooks have just gone.
-  if (zero) return allocate_zeroed(size);
-  return align != 0 ? allocate_aligned(align, size) : allocate(size);
+  // Where no hook wants the call the options have just been read, or hooks are about to come or go.
+  void* block = plain_block(align, size, zero);
+  const hummock_hooks_t* to = hooks::wanted_calls();
+  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.

@@ -5,6 +5,7 @@
 #include "heap/allowance.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
 #include "heap/observer.h"
@@ -141,6 +142,7 @@ void after_fork_in_child() {
   reset_idle();
   if (observer.in_child != nullptr) observer.in_child();
   ++forks;
+  hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
     heap->lock.unlock_in_child();

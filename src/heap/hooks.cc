@@ -79,6 +79,10 @@ int install(const hummock_hooks_t* wanted) {
   return 0;
 }
 
+void begin_in_child() {
+  if (!options::values.checked && options::values.space_initial == 0) put_in_effect();
+}
+
 const hummock_hooks_t* wanted_calls() {
   const hummock_hooks_t* to = current();
   return wants_calls(to) ? to : nullptr;

@@ -15,6 +15,9 @@ extern const hummock_hooks_t* installed;
 // 0 or an error number. Not in modes that see every call for themselves.
 int install(const hummock_hooks_t* wanted);
 
+// In the child of a fork: whoever was installing hooks is not there.
+void begin_in_child();
+
 // Does some hook want each call? Only where sees_every_call() does this hold. Null: no.
 const hummock_hooks_t* wanted_calls();
 
