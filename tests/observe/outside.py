@@ -50,6 +50,30 @@ class Outside(unittest.TestCase):
             jsonschema.validate(stats, schema)
             self.assertEqual((stats["pid"], stats["program"]), (int(target.pid), "observe_target"))
 
+    def test_names_tags_and_times(self):
+        with Target("names") as target:
+            stats = target.stats()
+            text = hummock("stats", target.pid, *PATIENCE).stdout
+            metrics = hummock("stats", target.pid, "--prometheus", *PATIENCE).stdout
+        (heap,) = stats["heaps"]
+        self.assertEqual(heap["name"], "requests")
+        self.assertGreaterEqual(heap["live"], 1000 * 1000)
+        (space,) = stats["spaces"]
+        self.assertEqual((space["name"], space["bytes"], space["live_blocks"]), ("orders", 1 << 20, 0))
+        drawn = {row["tag"]: row["bytes"] for row in stats["tags"]}
+        self.assertLessEqual({0, 17, 18}, set(drawn))
+        for tag in (17, 18):
+            self.assertLess(abs(drawn[tag] - 112 * 10000 * (tag + 1)), 20000)
+        timed = sum(row["calls"] for row in stats["slow_calls"]["below_ns"])
+        self.assertGreater(timed, 10)  # of some 10,000, one in 256
+        self.assertGreater(stats["slow_calls"]["total_ns"], 0)
+        for words in ("requests", "orders", r"(?m)^ +18 +\d", "slow calls: half below"):
+            self.assertRegex(text, words)
+        self.assertRegex(metrics, r'(?m)^hummock_tag_drawn_bytes_total{.*tag="17"} \d+$')
+        buckets = [int(count) for count in re.findall(r"(?m)^hummock_slow_call_seconds_bucket{.*} (\d+)$", metrics)]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertRegex(metrics, rf"(?m)^hummock_slow_call_seconds_count{{.*}} {buckets[-1]}$")
+
     def test_tables_and_metrics(self):
         with Target("threads", 2) as target:
             text = hummock("stats", target.pid, *PATIENCE).stdout
