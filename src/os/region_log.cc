@@ -110,8 +110,8 @@ bool make_path(const char* name) {
 
 void begin_file(unsigned parent) {
   char name[options::kTextRoom + 64];
-  const char* pattern = values.log_file;
-  expand_pattern(pattern != nullptr ? pattern : "malloc_%p.log", name, sizeof name);
+  const options::Path pattern = values.log;
+  expand_pattern(options::is_file(pattern) ? pattern : "malloc_%p.log", name, sizeof name);
   bool on = make_path(name);
   if (!on) base::say(Line() << "the path of the log " << name << " is too long: no region log");
   on = on && open_file();
@@ -160,7 +160,7 @@ void put_time(Line& line, uint64_t since, uint64_t took) {
 }  // namespace
 
 void start_log() {
-  if (values.log == options::Log::none) return;
+  if (values.log == nullptr) return;
   started = now_ns();
   logged_process = process_id();
   folder = 0;

@@ -126,8 +126,8 @@ class Contents(Case):
         self.assertEqual(done.returncode, 0)
         (name,) = os.listdir(self.folder)
         self.assertRegex(name, r"^mine_\d+\.txt$")
-        self.assertEqual(Log(open_text(os.path.join(self.folder, name))).options["log_file"],
-                         "log_file:mine_%p.txt (HUMMOCK_LOG_FILE)")
+        self.assertEqual(Log(open_text(os.path.join(self.folder, name))).options["log"],
+                         "log:mine_%p.txt (HUMMOCK_LOG)")
 
     def test_a_program_executed_by_another_one_goes_on_in_its_file(self):
         self.tool("run", "--log", "--", "sh", "-c", f"exec {shlex.quote(PROGRAM)} ends")

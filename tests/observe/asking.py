@@ -21,7 +21,7 @@ class Requests(unittest.TestCase):
         with Target("threads", 1) as target:
             for assignment, answer in (("decay=5", "the nearest is decay_ms"), ("decay_ms=soon", "it may be"),
                                        ("checked=on", "only be given at start"), ("decay_ms", "option=value"),
-                                       ("stats_file=/x", "only be given at start")):
+                                       ("stats=/x.json", "only be given at start"), ("log=region", "only be given at start")):
                 self.assertIn(answer, hummock("set", target.pid, assignment, status=1).stderr)
 
     def test_trim(self):

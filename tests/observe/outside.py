@@ -44,7 +44,7 @@ class Outside(unittest.TestCase):
             for line in hummock("ps", "--json").stdout.splitlines():
                 jsonschema.validate(json.loads(line), schema)
         with tempfile.TemporaryDirectory() as folder:
-            with Target("idle", stats="exit", stats_file=folder + "/stats-%p") as target:
+            with Target("idle", stats=folder + "/stats-%p") as target:
                 pass
             stats = json.loads(pathlib.Path(folder, "stats-" + target.pid).read_text())
             jsonschema.validate(stats, schema)

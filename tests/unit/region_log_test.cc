@@ -90,7 +90,7 @@ TEST_CASE("nothing is written, and no clock read, when it is off") {
 TEST_CASE("head and events, without malloc") {
   Folder folder;
   const std::string path = folder.path("a.log");
-  options::load(("log:region,log_file:" + path).c_str(), nullptr);
+  options::load(("log:" + path).c_str(), nullptr);
   allocations = 0;
   counting = true;
   os::start_log();
