@@ -83,7 +83,7 @@ class Contents(Case):
         self.assertEqual(log.facts["program"], os.path.realpath(PROGRAM))
         self.assertIn(os.uname().release, log.facts["kernel"])
         self.assertEqual(log.facts["active"], "yes, the process's malloc is Hummock's")
-        self.assertEqual(log.options["log"], "log:region (HUMMOCK_LOG)")
+        self.assertEqual(log.options["log"], "log:malloc_%p.log (HUMMOCK_LOG)")
         self.assertEqual(log.options["decay_ms"], "decay_ms:1000 (default)")
         self.assertGreater(len(log.options), 10)
         self.assertLessEqual({"Alloc SP", "Free", "Purge"}, log.kinds())

@@ -111,7 +111,7 @@ TEST_CASE("head and events, without malloc") {
   CHECK(contains(text, "\nprocesses: "));
   CHECK(contains(text, "\nuptime: "));
   CHECK(contains(text, "\nrights: user "));
-  CHECK(contains(text, "\noption: log:region (hummock_conf)\n"));
+  CHECK(contains(text, "\noption: log:" + path + " (hummock_conf)\n"));
   CHECK(contains(text, "\noption: huge_pages:auto (default)\n"));
   CHECK(contains(text, "32768k at:0x7f0000000000 Alloc LP (    32M) why\n"));
   CHECK(contains(text, "8192k at:0x7f0000000000 Free (    24M)\n"));
