@@ -95,10 +95,11 @@ typedef struct hummock_hooks {
  * other threads may be about to use it after it was replaced. 0, EINVAL, or EPERM: in checked mode, and when
  * a space serves malloc. Without hooks nothing is spent.
  *
- * With `allocated`, `resized` or `released` every call of every thread takes the slow path: a pair of malloc and
- * free takes some 500 instructions, 50 ns, in place of 40. A thread's frees are told of from its first allocation after the hooks came, which takes
- * a step for each slab it has. malloc(0) may be served without a call. The first three may allocate and free;
- * what they allocate and free is not told of. They must not throw, longjmp or end the thread. */
+ * With `allocated`, `resized` or `released` every call of every thread takes the slow path: a pair of malloc
+ * and free takes some 500 instructions, 50 ns, in place of 40. A thread's frees are told of from its first
+ * allocation after the hooks came, which takes a step for each slab it has. malloc(0) may be served without a
+ * call. The first three may allocate and free; what they allocate and free is not told of. They must not
+ * throw, longjmp or end the thread. */
 HUMMOCK_EXPORT int hummock_set_hooks(const hummock_hooks_t* hooks) HUMMOCK_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -163,11 +163,12 @@ typedef struct hummock_figures {
   hummock_page_heap_t heap[HUMMOCK_PAGE_HEAPS];
   hummock_page_option_t options[HUMMOCK_PAGE_OPTIONS];
 
-  uint64_t spaces; /* their number: may be more than their table has; 0 also while one is being made or ended */
+  uint64_t
+      spaces; /* their number: may be more than their table has; 0 also while one is being made or ended */
   uint32_t space_count;
   uint32_t tag_count;
-  /* How long calls take that fill a thread's cache from slabs: one in 256 is timed. Entry i counts those of less
-   * than 2^(i + 6) ns, and not less than half of it; the last has all longer ones. */
+  /* How long calls take that fill a thread's cache from slabs: one in 256 is timed. Entry i counts those of
+   * less than 2^(i + 6) ns, and not less than half of it; the last has all longer ones. */
   uint64_t slow_calls[HUMMOCK_PAGE_TIMES];
   uint64_t slow_ns; /* of all of them together */
   hummock_page_space_t space[HUMMOCK_PAGE_SPACES];

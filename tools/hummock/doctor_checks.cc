@@ -230,7 +230,8 @@ void check_memlock(const Facts& facts, Findings& out) {
   if (limit && *limit < kGiB && !has_capability(facts, 14)) {
     finding.level = Level::note;
     finding.consequence =
-        "a space that is to be locked (space_with:lock), and what a program locks itself or takes of huge pages "
+        "a space that is to be locked (space_with:lock), and what a program locks itself or takes of huge "
+        "pages "
         "by shmget, can have no more than this; Hummock's huge pages need no such right";
     finding.fix = "ulimit -l unlimited";
     finding.hint =
