@@ -91,8 +91,9 @@ pub struct hummock_hooks_t {
     pub size: usize,
     pub context: *mut c_void,
     pub allocated: Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize)>,
-    pub resized:
-        Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize, before: *mut c_void)>,
+    pub resized: Option<
+        unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize, before: *mut c_void),
+    >,
     pub released: Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void)>,
     pub mapped: Option<
         unsafe extern "C" fn(context: *mut c_void, what: *const c_char, address: *const c_void, bytes: usize),

@@ -15,9 +15,12 @@ unsafe extern "C" fn visit<F: FnMut(NonNull<u8>, usize) -> bool>(
     c_int::from(visit(NonNull::new_unchecked(block.cast()), size))
 }
 
-pub(crate) fn walk_raw<F: FnMut(NonNull<u8>, usize) -> bool>(heap: *mut sys::hummock_heap_t, mut each: F) -> bool {
+pub(crate) fn walk_raw<F: FnMut(NonNull<u8>, usize) -> bool>(
+    heap: *mut sys::hummock_heap_t,
+    mut each: F,
+) -> bool {
     // SAFETY: `each` lives until the call returns, and is called by this thread alone.
-    unsafe { sys::hummock_heap_walk(heap, Some(visit::<F>), (&raw mut each).cast()) == 0 }
+    unsafe { sys::hummock_heap_walk(heap, Some(visit::<F>), ptr::from_mut(&mut each).cast()) == 0 }
 }
 
 /// Calls `each` with the address and the room of each live block that is in no heap, until it returns false. What
@@ -69,10 +72,8 @@ pub fn tag(tag: u32) -> u32 {
 
 /// The total of a tag; `None`: no thread ever had it, or there were too many.
 pub fn tag_total(tag: u32) -> Option<TagTotal> {
-    let mut raw = sys::hummock_tag_stats_t {
-        size: mem::size_of::<sys::hummock_tag_stats_t>(),
-        ..Default::default()
-    };
+    let mut raw =
+        sys::hummock_tag_stats_t { size: mem::size_of::<sys::hummock_tag_stats_t>(), ..Default::default() };
     // SAFETY: `raw` knows its size.
     let error = unsafe { sys::hummock_tag_stats(tag, &mut raw) };
     (error == 0).then_some(TagTotal { bytes: raw.bytes, blocks: raw.blocks })

@@ -1,7 +1,6 @@
 //! Looking into the heap from Rust.
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 
 use hummock::Heap;
 
@@ -37,11 +36,11 @@ fn a_walk_tells_of_what_lives() {
 #[test]
 fn names_tags_and_the_use_of_slabs() {
     let heap = Heap::new().unwrap();
-    heap.set_name(CStr::from_bytes_with_nul(b"requests\0").unwrap());
+    heap.set_name(c"requests");
     let number = heap.boxed(17u64).unwrap();
     assert!(json().contains("\"name\":\"requests\""));
-    assert_eq!(hummock::slab_utilisation((&raw const *number).cast()), Some(100));
-    assert_eq!(hummock::slab_utilisation((&raw const left_alone).cast()), None);
+    assert_eq!(hummock::slab_utilisation(core::ptr::from_ref(&*number).cast()), Some(100));
+    assert_eq!(hummock::slab_utilisation(core::ptr::from_ref(&left_alone).cast()), None);
 
     let before = hummock::tag(4711);
     let block = unsafe { hummock_sys::hummock_malloc(1 << 20) };
