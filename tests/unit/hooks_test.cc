@@ -4,6 +4,7 @@
 #include <hummock/hummock.h>
 #include <string.h>
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <random>
@@ -50,9 +51,17 @@ void released(void* context, void* block) {
 const hummock_hooks_t kHooks = {sizeof kHooks, nullptr, allocated, resized, released, nullptr};
 
 // Hooks must stay for ever, and their context too.
-const hummock_hooks_t* hooks_of(Tool* to) {
-  auto* hooks = new hummock_hooks_t(kHooks);
-  hooks->context = to;
+std::deque<hummock_hooks_t> kept;
+std::deque<Tool> tools;
+
+hummock_hooks_t* new_hooks() {
+  return &kept.emplace_back(kHooks);
+}
+
+const hummock_hooks_t* hooks_of_new_tool() {
+  tool = &tools.emplace_back();
+  hummock_hooks_t* hooks = new_hooks();
+  hooks->context = tool;
   return hooks;
 }
 
@@ -100,8 +109,7 @@ void churn(unsigned seed, Live* live) {
 }  // namespace
 
 TEST_CASE("each block that comes and goes is told of, in every thread") {
-  tool = new Tool;
-  REQUIRE(hummock_set_hooks(hooks_of(tool)) == 0);
+  REQUIRE(hummock_set_hooks(hooks_of_new_tool()) == 0);
   Live live[4];
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 4; ++i) threads.emplace_back(churn, support::run_seed() + i, &live[i]);
@@ -126,8 +134,7 @@ TEST_CASE(
     "a thread that has slabs already is told of from its next allocation on, and is quick again after") {
   std::vector<void*> blocks;
   for (int i = 0; i < 10000; ++i) blocks.push_back(hummock_malloc(96));
-  tool = new Tool;
-  REQUIRE(hummock_set_hooks(hooks_of(tool)) == 0);
+  REQUIRE(hummock_set_hooks(hooks_of_new_tool()) == 0);
   hummock_free(hummock_malloc(10));
   CHECK(tool->allocated == 1);
   for (void* block : blocks) hummock_free(block);
@@ -139,8 +146,7 @@ TEST_CASE(
 }
 
 TEST_CASE("heaps are told of, and hooks come and go while threads run") {
-  tool = new Tool;
-  const hummock_hooks_t* hooks = hooks_of(tool);
+  const hummock_hooks_t* hooks = hooks_of_new_tool();
   REQUIRE(hummock_set_hooks(hooks) == 0);
   hummock_heap_t* heap = hummock_heap_create();
   void* one = hummock_heap_malloc(heap, 100);
@@ -154,7 +160,7 @@ TEST_CASE("heaps are told of, and hooks come and go while threads run") {
   hummock_heap_destroy(heap);
   tool->live.clear();
   // Nothing can be said of what is seen now but that nothing breaks.
-  auto* quiet = new hummock_hooks_t(kHooks);
+  hummock_hooks_t* quiet = new_hooks();
   quiet->allocated = [](void*, void*, size_t) {};
   quiet->resized = nullptr;
   quiet->released = [](void*, void*) {};
@@ -174,9 +180,8 @@ TEST_CASE("heaps are told of, and hooks come and go while threads run") {
 
 TEST_CASE("address space that comes is told of; wrong hooks are refused") {
   static size_t bytes;
-  static std::string last;
-  auto* hooks = new hummock_hooks_t();
-  hooks->size = sizeof *hooks;
+  hummock_hooks_t* hooks = new_hooks();
+  *hooks = {sizeof *hooks, nullptr, nullptr, nullptr, nullptr, nullptr};
   hooks->mapped = [](void*, const char* what, const void*, size_t size) {
     if (strncmp(what, "Alloc", 5) == 0) bytes += size;
   };
