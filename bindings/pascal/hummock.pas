@@ -46,6 +46,24 @@ function HummockVersion: PAnsiChar;
 { Fills Stats; the cost is one step a slab. It counts what C libraries took from Hummock's malloc, too. }
 procedure HummockGetStats(out Stats: THummockStats);
 
+{ All figures as JSON, as `hummock stats --json` prints them. }
+function HummockGetJson: AnsiString;
+
+{ What the calling thread allocates from now on is for Tag; the one before is returned. }
+function HummockTag(Tag: Cardinal): Cardinal;
+{ What threads with the tag have drawn from slabs so far; False: no thread had it. }
+function HummockTagTotal(Tag: Cardinal; out Bytes, Blocks: UInt64): Boolean;
+
+type
+  { Of a live block; 0 ends the walk. }
+  THummockVisit = function(Context, Block: Pointer; Size: NativeUInt): Integer; cdecl;
+
+{ Calls Visit for each live block, also for those of C libraries on Hummock's malloc. 0, or an error of errno.h. }
+function HummockWalk(Visit: THummockVisit; Context: Pointer): Integer;
+
+{ How much of the block's slab is in use, in percent; 100 where it would gain nothing to move it; -1: no block. }
+function HummockUtilisation(Block: Pointer): Integer;
+
 { Gives free memory back to the system, all but about Keep bytes; True when there was some. }
 function HummockTrim(Keep: NativeUInt): Boolean;
 
@@ -84,6 +102,22 @@ function hummock_trim(Keep: NativeUInt): Integer; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_trim';
 function hummock_stats(var Stats: THummockStats): Integer; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_stats';
+type
+  THummockTagStats = record
+    Size: NativeUInt;
+    Bytes, Blocks: UInt64;
+  end;
+
+function hummock_stats_json(Text: PAnsiChar; Room: NativeUInt): NativeUInt; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_stats_json';
+function hummock_tag(Tag: Cardinal): Cardinal; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_tag';
+function hummock_tag_stats(Tag: Cardinal; var Stats: THummockTagStats): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_tag_stats';
+function hummock_heap_walk(Heap: Pointer; Visit: THummockVisit; Context: Pointer): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_heap_walk';
+function hummock_slab_utilisation(Block: Pointer): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_slab_utilisation';
 function hummock_version: PAnsiChar; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_version';
 function hummock_option_set(Name, Value: PAnsiChar): Integer; cdecl;
@@ -134,6 +168,42 @@ begin
   hummock_stats(Stats);
   { A newer library may have more than there is room for here. }
   if Stats.Classes > HummockClassCount then Stats.Classes := HummockClassCount;
+end;
+
+function HummockGetJson: AnsiString;
+var
+  Length: NativeUInt;
+begin
+  SetLength(Result, hummock_stats_json(nil, 0) + 16384);  { there may be more a moment later }
+  Length := hummock_stats_json(PAnsiChar(Result), System.Length(Result));
+  if Length < NativeUInt(System.Length(Result)) then SetLength(Result, Length);
+end;
+
+function HummockTag(Tag: Cardinal): Cardinal;
+begin
+  Result := hummock_tag(Tag);
+end;
+
+function HummockTagTotal(Tag: Cardinal; out Bytes, Blocks: UInt64): Boolean;
+var
+  Stats: THummockTagStats;
+begin
+  Stats.Size := SizeOf(Stats);
+  Stats.Bytes := 0;
+  Stats.Blocks := 0;
+  Result := hummock_tag_stats(Tag, Stats) = 0;
+  Bytes := Stats.Bytes;
+  Blocks := Stats.Blocks;
+end;
+
+function HummockWalk(Visit: THummockVisit; Context: Pointer): Integer;
+begin
+  Result := hummock_heap_walk(nil, Visit, Context);
+end;
+
+function HummockUtilisation(Block: Pointer): Integer;
+begin
+  Result := hummock_slab_utilisation(Block);
 end;
 
 function HummockTrim(Keep: NativeUInt): Boolean;

@@ -219,6 +219,7 @@ extern const char* hummock_conf;
 #endif
 
 /* Further interfaces of the library. */
+#include "observe.h"
 #include "proxy.h"
 #include "space.h"
 

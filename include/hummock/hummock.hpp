@@ -99,6 +99,21 @@ class heap {
     return now;
   }
 
+  /* Stands beside its figures in `hummock stats`. */
+  void set_name(const char* name) noexcept {
+    if (handle_ != nullptr) hummock_heap_set_name(handle_, name);
+  }
+
+  /* Calls visit(block, room) for each live block until it returns false; it must not throw. False: not to be
+   * had, as in checked mode. */
+  template <class Visit>
+  bool walk(Visit visit) const noexcept {
+    const auto pass_on = [](void* context, void* block, std::size_t room) {
+      return (*static_cast<Visit*>(context))(block, room) ? 1 : 0;
+    };
+    return handle_ != nullptr && hummock_heap_walk(handle_, pass_on, &visit) == 0;
+  }
+
   /* The handle stays the heap's, or becomes the caller's. */
   hummock_heap_t* get() const noexcept { return handle_; }
   [[nodiscard]] hummock_heap_t* release() noexcept { return std::exchange(handle_, nullptr); }

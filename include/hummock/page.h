@@ -40,6 +40,9 @@
 #define HUMMOCK_PAGE_THREADS 256
 #define HUMMOCK_PAGE_HEAPS 64
 #define HUMMOCK_PAGE_OPTIONS 48
+#define HUMMOCK_PAGE_SPACES 16
+#define HUMMOCK_PAGE_TAGS 64
+#define HUMMOCK_PAGE_TIMES 24
 
 /* Values of `kind`. */
 enum {
@@ -98,7 +101,26 @@ typedef struct hummock_page_heap {
   uint64_t live;   /* room of its live blocks, cached ones included */
   uint64_t bytes;  /* slabs and large blocks it holds */
   uint64_t slabs;  /* their number */
+  char name[24];   /* that the program gave it, ended by NUL; empty: none */
 } hummock_page_heap_t;
+
+/* A deterministic space of the process (space.h). Its figures are read without its lock. */
+typedef struct hummock_page_space {
+  uint64_t bytes;       /* all of it now */
+  uint64_t maximum;     /* that it may have */
+  uint64_t used;        /* blocks with their headers, those in its threads' caches included */
+  uint64_t peak;        /* highest `used` */
+  uint64_t live_blocks; /* as in `used` */
+  uint64_t failures;    /* requests refused */
+  char name[32];        /* ended by NUL */
+} hummock_page_space_t;
+
+/* What threads with a tag have drawn (hummock_tag in observe.h), a row for each tag that was ever set. */
+typedef struct hummock_page_tag {
+  uint64_t tag; /* HUMMOCK_TAG_OTHERS: all for which there was no row */
+  uint64_t bytes;
+  uint64_t blocks;
+} hummock_page_tag_t;
 
 /* The value as HUMMOCK_CONF takes it, cut to fit; both ended by NUL. */
 typedef struct hummock_page_option {
@@ -140,6 +162,17 @@ typedef struct hummock_figures {
   hummock_page_thread_t thread[HUMMOCK_PAGE_THREADS];
   hummock_page_heap_t heap[HUMMOCK_PAGE_HEAPS];
   hummock_page_option_t options[HUMMOCK_PAGE_OPTIONS];
+
+  uint64_t
+      spaces; /* their number: may be more than their table has; 0 also while one is being made or ended */
+  uint32_t space_count;
+  uint32_t tag_count;
+  /* How long calls take that fill a thread's cache from slabs: one in 256 is timed. Entry i counts those of
+   * less than 2^(i + 6) ns, and not less than half of it; the last has all longer ones. */
+  uint64_t slow_calls[HUMMOCK_PAGE_TIMES];
+  uint64_t slow_ns; /* of all of them together */
+  hummock_page_space_t space[HUMMOCK_PAGE_SPACES];
+  hummock_page_tag_t tags[HUMMOCK_PAGE_TAGS];
 } hummock_figures_t;
 
 typedef struct hummock_page {

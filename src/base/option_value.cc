@@ -121,6 +121,32 @@ bool parse_text(ptrdiff_t index, Text t, int64_t* out) {
   return true;
 }
 
+// A file's name has one of these in it: so a misspelt word makes none.
+bool names_file(Text t) {
+  for (size_t i = 0; i < t.length; ++i) {
+    if (strchr("/\\.%", t.from[i]) != nullptr) return true;
+  }
+  return false;
+}
+
+bool parse_flags(const char* list, Text t, int64_t* out) {
+  int64_t all = 0, one = 0;
+  for (Text rest = t; rest.length != 0; all |= one) {
+    if (!parse_word(list, base::trimmed(base::take(&rest, "+")), &one)) return false;
+  }
+  return *out = all, t.length != 0;
+}
+
+void print_flags(Line& line, Text words, int64_t value) {
+  Text name;
+  const char* before = "";
+  for (int64_t flag; next_word(&words, &name, &flag);) {
+    if (flag == 0 || (value & flag) != flag) continue;
+    line.text(before).text(name.from, name.length);
+    before = "+";
+  }
+}
+
 constexpr const char* kSwitch = "on=1|off=0";
 
 bool is_amount(Kind kind) {
@@ -150,7 +176,9 @@ void print_nearest_word(Line& line, Text words, Text t) {
 
 bool parse(const Option& option, Text t, int64_t* out) {
   if (parse_word(option.words, t, out)) return true;
-  if (option.kind == Kind::text) return parse_text(&option - kTable, t, out);
+  if (option.kind == Kind::flags) return parse_flags(option.words, t, out);
+  if (option.kind == Kind::text)
+    return parse_switch(option.words, t, out) || (names_file(t) && parse_text(&option - kTable, t, out));
   if (option.kind == Kind::boolean) return parse_switch(kSwitch, t, out);
   if (option.kind == Kind::limit && parse_percentage(t, out)) return true;
   int64_t value = 0;
@@ -162,13 +190,18 @@ bool parse(const Option& option, Text t, int64_t* out) {
   return parse_switch(option.words, t, out);
 }
 
+bool parse_as_word(const Option& option, Text t, int64_t* out) {
+  return parse_word(option.words, t, out) || parse_switch(option.words, t, out);
+}
+
 bool allows(const Option& option, int64_t value) {
   Text words = text_of(option.words);
   Text name;
   for (int64_t number; next_word(&words, &name, &number);) {
     if (number == value) return true;
   }
-  return option.kind != Kind::choice && value >= option.least && value <= option.most;
+  const bool words_alone = option.kind == Kind::choice || option.kind == Kind::text;
+  return !words_alone && value >= option.least && value <= option.most;
 }
 
 void print_value(Line& line, const Option& option, int64_t value) {
@@ -178,6 +211,7 @@ void print_value(Line& line, const Option& option, int64_t value) {
     if (number == value) return void(line.text(name.from, name.length));
   }
   if (option.kind == Kind::boolean) return void(line.text(value != 0 ? "on" : "off"));
+  if (option.kind == Kind::flags) return print_flags(line, shown_words(option), value);
   if (option.kind == Kind::size || option.kind == Kind::limit) return print_size(line, value);
   if (option.kind == Kind::text)
     return void(line << reinterpret_cast<const char*>(static_cast<intptr_t>(value)));
@@ -186,10 +220,6 @@ void print_value(Line& line, const Option& option, int64_t value) {
 
 void print_allowed(Line& line, const Option& option) {
   if (option.kind == Kind::boolean) line << "on or off";
-  if (option.kind == Kind::text) {
-    line << "a text of at most " << kTextRoom - 1 << " bytes";
-    return;
-  }
   if (option.kind == Kind::size || option.kind == Kind::limit) {
     line << "a size from ";
     print_size(line, option.least < 0 ? 0 : option.least);
@@ -205,12 +235,15 @@ void print_allowed(Line& line, const Option& option) {
   for (int64_t value; next_word(&words, &name, &value); first = false) {
     line.text(first ? "" : " or ").text(name.from, name.length);
   }
+  if (option.kind == Kind::text) line << " or a file, with a / or . in its name";
+  if (option.kind == Kind::flags) line << ", or several joined by +";
 }
 
 void print_nearest(Line& line, const Option& option, Text t) {
   if (option.kind == Kind::boolean) return print_nearest_word(line, text_of(kSwitch), t);
   const Text words = shown_words(option);
-  if (option.kind == Kind::choice) return print_nearest_word(line, words, t);
+  if (option.kind == Kind::choice || option.kind == Kind::text || option.kind == Kind::flags)
+    return print_nearest_word(line, words, t);
   Text unit = t;
   int64_t number = 0;
   if (!take_number(&unit, &number)) {

@@ -13,13 +13,16 @@ namespace hummock::options {
 // False when the text is no value that the option may have.
 bool parse(const Option& option, base::Text t, int64_t* out);
 
-// May the option have this number? For all kinds but texts.
+// The same for words alone.
+bool parse_as_word(const Option& option, base::Text t, int64_t* out);
+
+// May the option have this number? Of texts, words alone.
 bool allows(const Option& option, int64_t value);
 
 void print_value(base::Line& line, const Option& option, int64_t value);
 // "on or off", "0 to 16", "none or exit", "a size from 0 to 1T or auto".
 void print_allowed(base::Line& line, const Option& option);
-// Of a text that parse() does not take, what it was probably meant to be. For all kinds but texts.
+// Of a text that parse() does not take, what it was probably meant to be.
 void print_nearest(base::Line& line, const Option& option, base::Text t);
 
 }  // namespace hummock::options

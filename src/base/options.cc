@@ -46,7 +46,7 @@ void print_variable(Line& line, const Option& option) {
   }
 }
 
-void print_source(Line& line, size_t index, uint8_t source) {
+void print_source(Line& line, const Option& option, uint8_t source) {
   switch (source) {
     case kDefault:
       line << "default";
@@ -58,7 +58,7 @@ void print_source(Line& line, size_t index, uint8_t source) {
       line << "HUMMOCK_CONF";
       break;
     case kVariable:
-      print_variable(line, kTable[index]);
+      print_variable(line, option);
       break;
     case kCall:
       line << "hummock_option_set";
@@ -132,32 +132,98 @@ void tell_unknown_variable(Text name) {
   complain(duty_of_unknown(name, near), line);
 }
 
-void tell_bad_value(size_t index, Text value, Source source) {
-  const Option& option = kTable[index];
+void tell_bad_value(const Option& option, Text value, Source source, int64_t kept) {
   Line line;
   line << "option " << option.name << " cannot be ";
   print_given(line, value);
   line << " (";
-  print_source(line, index, source);
-  line << ")";
-  if (option.kind != Kind::text) {
-    line << "; the nearest is ";
-    print_nearest(line, option, value);
-  }
+  print_source(line, option, source);
+  line << "); the nearest is ";
+  print_nearest(line, option, value);
   line << "; it may be ";
   print_allowed(line, option);
   if (option.duty == Duty::wish) {
     line << "; kept ";
-    print_value(line, option, current(index));
+    print_value(line, option, kept);
   }
   complain(option.duty, line);
 }
 
+// ---- Options of former versions, which others have replaced ---------------------------------------
+
+struct Gone {
+  Option was;
+  const char* now;
+  int64_t flag;  // of the new one; 0: the old one names the file of the new one, where that is on
+};
+constexpr Gone kGone[] = {
+    {{"stats_file", Kind::text, When::start, Duty::wish, 0, 0, 0, "none=0", ""}, "stats", 0},
+    {{"log_file", Kind::text, When::start, Duty::wish, 0, 0, 0, "malloc_%p.log=0", ""}, "log", 0},
+    {{"space_lock", Kind::boolean, When::start, Duty::promise, 0, 0, 1, "", ""}, "space_with", kSpaceLock},
+    {{"space_zero", Kind::boolean, When::start, Duty::promise, 0, 0, 1, "", ""}, "space_with", kSpaceZero},
+    {{"space_reserve", Kind::choice, When::start, Duty::promise, 0, 0, 1, "start=0|firstalloc=1", ""},
+     "space_with",
+     kSpaceFirstAlloc},
+};
+constexpr size_t kGoneFiles = 2;  // the first of them
+char gone_files[kGoneFiles][kTextRoom];
+Source gone_sources[kGoneFiles];
+
+const Gone* find_gone(Text name) {
+  for (const Gone& gone : kGone) {
+    if (same(name, gone.was.name)) return &gone;
+  }
+  return nullptr;
+}
+
+void keep_file(const Gone& gone, Text value, Source source) {
+  const ptrdiff_t number = &gone - kGone;
+  const bool none = same(value, "none") || value.length == 0 || value.length >= kTextRoom;
+  const size_t length = none ? 0 : value.length;
+  memcpy(gone_files[number], value.from, length);
+  gone_files[number][length] = '\0';
+  gone_sources[number] = source;
+}
+
+void assign_gone(const Gone& gone, Text value, Source source) {
+  const size_t index = find(text_of(gone.now));
+  Line line;
+  line << "option " << gone.was.name << " is now " << gone.now << ":";
+  int64_t parsed = 0;
+  if (gone.flag == 0) {
+    keep_file(gone, value, source);
+    line << "FILE";
+  } else {
+    if (!parse(gone.was, value, &parsed)) return tell_bad_value(gone.was, value, source, 0);
+    print_value(line, kTable[index], gone.flag);
+    store(index, (current(index) & ~gone.flag) | (parsed != 0 ? gone.flag : 0), source);
+  }
+  say(line);
+}
+
+// In whatever order the two were given.
+void take_gone_files() {
+  for (size_t i = 0; i < kGoneFiles; ++i) {
+    const size_t index = find(text_of(kGone[i].now));
+    if (current(index) == 1 && gone_files[i][0] != '\0')
+      store(index, static_cast<int64_t>(reinterpret_cast<intptr_t>(gone_files[i])), gone_sources[i]);
+  }
+}
+
+void print_gone(Line& line, const Gone& gone) {
+  const int64_t now = current(find(text_of(gone.now)));
+  print_value(line, gone.was, gone.flag != 0 ? (now & gone.flag) != 0 : now > 1 ? now : 0);
+}
+
 void assign(Text name, Text value, Source source) {
   const size_t index = find(name);
-  if (index == kCount) return source == kVariable ? tell_unknown_variable(name) : tell_unknown(name, source);
+  if (index == kCount) {
+    if (const Gone* gone = find_gone(name)) return assign_gone(*gone, value, source);
+    return source == kVariable ? tell_unknown_variable(name) : tell_unknown(name, source);
+  }
   int64_t parsed = 0;
-  if (!parse(kTable[index], value, &parsed)) return tell_bad_value(index, value, source);
+  if (!parse(kTable[index], value, &parsed))
+    return tell_bad_value(kTable[index], value, source, current(index));
   store(index, parsed, source);
 }
 
@@ -207,8 +273,10 @@ void check_space() {
 
 void load(const char* program_conf, const char* const* environment) {
   for (size_t i = 0; i < kCount; ++i) store(i, kTable[i].initial, kDefault);
+  for (auto& file : gone_files) file[0] = '\0';
   if (program_conf != nullptr) assign_all(program_conf, kProgram);
   if (environment != nullptr) read_environment(environment);
+  take_gone_files();
   check_space();
 }
 
@@ -220,9 +288,10 @@ int get(const char* name, char* value, size_t room) {
   if (value == nullptr) room = 0;
   if (room != 0) value[0] = '\0';
   const size_t index = name == nullptr ? kCount : find(Text{name, strlen(name)});
-  if (index == kCount) return ENOENT;
+  const Gone* gone = index != kCount || name == nullptr ? nullptr : find_gone(text_of(name));
+  if (index == kCount && gone == nullptr) return ENOENT;
   Line line("");
-  print_value(line, kTable[index], current(index));
+  gone != nullptr ? print_gone(line, *gone) : print_value(line, kTable[index], current(index));
   if (room == 0) return ERANGE;
   const size_t length = line.size() < room ? line.size() : room - 1;
   memcpy(value, line.data(), length);
@@ -232,12 +301,16 @@ int get(const char* name, char* value, size_t room) {
 
 int set(const char* name, const char* value) {
   const size_t index = name == nullptr ? kCount : find(Text{name, strlen(name)});
-  if (index == kCount) return ENOENT;
-  if (kTable[index].kind == Kind::text) return EPERM;  // its text is read without a lock
+  if (index == kCount) return name != nullptr && find_gone(text_of(name)) != nullptr ? EPERM : ENOENT;
+  const Option& option = kTable[index];
+  const Text text = base::trimmed(Text{value, value != nullptr ? strlen(value) : 0});
   int64_t parsed = 0;
-  if (value == nullptr || !parse(kTable[index], base::trimmed(Text{value, strlen(value)}), &parsed))
+  if (option.kind == Kind::text) {  // a file's name is read without a lock
+    if (!parse_as_word(option, text, &parsed)) return EPERM;
+  } else if (value == nullptr || !parse(option, text, &parsed)) {
     return EINVAL;
-  if (kTable[index].when == When::start) return EPERM;
+  }
+  if (option.when == When::start) return EPERM;
   store(index, parsed, kCall);
   return 0;
 }
@@ -245,7 +318,7 @@ int set(const char* name, const char* value) {
 int set_number(size_t index, int64_t value) {
   if (index >= kCount) return ENOENT;
   const Option& option = kTable[index];
-  if (option.kind == Kind::text || option.when == When::start) return EPERM;
+  if (option.when == When::start) return EPERM;
   if (!allows(option, value)) return EINVAL;
   store(index, value, kPage);
   return 0;
@@ -257,7 +330,7 @@ void print_effective(int fd, const char* prefix) {
     line << kTable[i].name << ":";
     print_value(line, kTable[i], current(i));
     line << " (";
-    print_source(line, i, __atomic_load_n(&sources[i], __ATOMIC_RELAXED));
+    print_source(line, kTable[i], __atomic_load_n(&sources[i], __ATOMIC_RELAXED));
     base::write_line(fd, line << ")");
   }
 }

@@ -12,16 +12,20 @@
 
 namespace hummock::options {
 
+// A text is a word or the name of a file, flags are some of the words joined by +.
 // A limit is a size, or below zero a percentage of what the process's control group may have.
-enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit };
+enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit, flags };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
 // Of a value that cannot be understood: a promise ends the program, for it would run without what was asked
 // for; a wish is warned of, and the value stays.
 enum class Duty : uint8_t { wish, promise };
-enum class Stats : uint8_t { none, at_exit };
-enum class Log : uint8_t { none, region };
 enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
-using Path = const char*;  // null: the default
+// Null: none; a word, which is_file() tells from the name of a file.
+using Path = const char*;
+inline bool is_file(Path path) {
+  return reinterpret_cast<uintptr_t>(path) > 1;
+}
+inline constexpr uint32_t kSpaceLock = 1, kSpaceZero = 2, kSpaceFirstAlloc = 4;  // of space_with
 
 inline constexpr size_t kTextRoom = 400;  // bytes of a text with its NUL
 
@@ -34,10 +38,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
 // The value of a text is the address of a copy that stays.
 #define HUMMOCK_OPTIONS(X)                                                                                   \
   X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start what is in effect")                    \
-  X(Stats, stats, choice, 0, 0, 1, "none=0|exit=1;off=0|on=1", any_time, wish,                               \
-    "print statistics when the program ends")                                                                \
-  X(Path, stats_file, text, 0, 0, 0, "none=0", start, wish,                                                  \
-    "a file to whose end they go instead, a line of JSON; %p is the process, %t the time")                   \
+  X(Path, stats, text, 0, 0, 0, "none=0|exit=1;off=0|on=1", any_time, wish,                                  \
+    "print statistics when the program ends, or append a line of JSON to this file; %p: process, %t: time")  \
   X(bool, checked, boolean, 0, 0, 1, "", start, promise,                                                     \
     "find misuse of memory: quarantine, canaries, poison")                                                   \
   X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time, wish,                                        \
@@ -59,13 +61,10 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "serve malloc from a deterministic space of this size alone")                                            \
   X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0;off=0|none=0", start, promise,                      \
     "bytes by which that space expands when it is short")                                                    \
-  X(uint32_t, space_reserve, choice, 0, 0, 1, "start=0|firstalloc=1", start, promise,                        \
-    "when it gets its memory")                                                                               \
-  X(bool, space_lock, boolean, 0, 0, 1, "", start, promise,                                                  \
-    "it stays in memory (mlock), or the program ends")                                                       \
   X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2;none=0|on=2", start, promise,              \
     "it stands in huge pages")                                                                               \
-  X(bool, space_zero, boolean, 0, 0, 1, "", start, promise, "malloc from it hands out zeros")                \
+  X(uint32_t, space_with, flags, 0, 0, 7, "none=0|lock=1|zero=2|firstalloc=4;off=0", start, promise,         \
+    "joined by +: it stays in memory (lock), hands out zeros, gets its memory at the first allocation")      \
   X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5;none=0", start, promise, \
     "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                       \
   X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
@@ -73,9 +72,8 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
   X(bool, observe, boolean, 1, 0, 1, "", start, wish,                                                        \
     "a page of figures that `hummock stats` and the like can read from outside")                             \
-  X(Log, log, choice, 0, 0, 1, "none=0|region=1;off=0|on=1", start, wish,                                    \
-    "a log of what goes to and from the system")                                                             \
-  X(Path, log_file, text, 0, 0, 0, "malloc_%p.log=0", start, wish, "its file; %p is the process, %t the time")
+  X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
+    "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>

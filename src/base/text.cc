@@ -54,6 +54,16 @@ Text take(Text* rest, const char* separators) {
   return piece;
 }
 
+__attribute__((no_sanitize("thread"))) void copy_printable(const char* from, char* out, size_t room) {
+  size_t length = 0;
+  for (; length + 1 < room; ++length) {
+    const char c = static_cast<const volatile char*>(from)[length];
+    if (c == '\0') break;
+    out[length] = c < ' ' || c >= 127 ? '?' : c;
+  }
+  out[length] = '\0';
+}
+
 size_t distance(Text a, Text b) {
   constexpr size_t kLongest = 32;
   if (a.length > kLongest || b.length > kLongest) return kLongest;

@@ -25,6 +25,10 @@ Text trimmed(Text t);
 // Takes the piece before the first of `separators` off the front of `*rest`, and the separator.
 Text take(Text* rest, const char* separators);
 
+// As much of a text as there is room for, with its NUL; what is no printable ASCII becomes '?'. Somebody may
+// change the text meanwhile.
+void copy_printable(const char* from, char* out, size_t room);
+
 // Levenshtein's distance; texts of more than 32 characters are near nothing.
 size_t distance(Text a, Text b);
 

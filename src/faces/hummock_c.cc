@@ -10,9 +10,13 @@
 #include "base/version.h"
 #include "faces/family.h"
 #include "heap/attach.h"
+#include "heap/hooks.h"
 #include "heap/limit_notice.h"
+#include "heap/tag.h"
+#include "heap/walk.h"
 #include "observe/snapshot.h"
 #include "observe/stats.h"
+#include "os/os.h"
 #include "pages/limits.h"
 
 using namespace hummock;
@@ -149,6 +153,49 @@ int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t* out) noexcept
   heap::user_stats(of(heap), &full);
   hand_over(&full, out);
   return 0;
+}
+
+int hummock_heap_set_name(hummock_heap_t* heap, const char* name) noexcept {
+  if (heap == nullptr) return EINVAL;
+  heap::user_name(of(heap), name);
+  return 0;
+}
+
+// ---- Looking into the heap ----------------------------------------------------------------------
+
+int hummock_heap_walk(hummock_heap_t* heap, int (*visit)(void* context, void* block, size_t size),
+                      void* context) noexcept {
+  if (visit == nullptr) return EINVAL;
+  // Where memory must be committed, another thread may take it away under our eyes.
+  const bool unsafe = os::kMustCommit && heap == nullptr;
+  if (unsafe || heap::is_checked() || heap::is_served()) return ENOTSUP;
+  heap::walk_blocks(of(heap), {visit, context});
+  return 0;
+}
+
+int hummock_slab_utilisation(const void* block) noexcept {
+  return heap::is_checked() || heap::is_served() ? -1 : heap::utilisation(block);
+}
+
+uint32_t hummock_tag(uint32_t tag) noexcept {
+  return heap::change_tag(tag);
+}
+
+int hummock_tag_stats(uint32_t tag, hummock_tag_stats_t* out) noexcept {
+  if (out == nullptr || out->size < 2 * sizeof(size_t)) return EINVAL;
+  heap::TagTotal totals[heap::kTags];
+  heap::sum_tags(totals);
+  for (const heap::TagTotal& row : totals) {
+    if (!row.used || row.tag != tag) continue;
+    hummock_tag_stats_t full = {sizeof full, row.bytes, row.blocks};
+    hand_over(&full, out);
+    return 0;
+  }
+  return ENOENT;
+}
+
+int hummock_set_hooks(const hummock_hooks_t* hooks) noexcept {
+  return heap::hooks::install(hooks);
 }
 
 // ---- Statistics and the library itself ----------------------------------------------------------

@@ -26,9 +26,8 @@ __attribute__((constructor(101))) void start() {
 __attribute__((destructor(101))) void end() {
   heap::checked::check_all();
   heap::check_freed_lately();
-  if (options::values.stats == options::Stats::at_exit) {
-    options::values.stats_file != nullptr ? observe::append_stats() : observe::print(2);
-  }
+  const options::Path stats = options::values.stats;
+  if (stats != nullptr) options::is_file(stats) ? observe::append_stats() : observe::print(2);
   observe::log_summary();
 }
 

@@ -93,7 +93,7 @@ void tell_at_end(bool process_ends) {
   }
   if (!process_ends) os::log_note("unloaded", Line("") << "the program gives the allocator up");
   heap::checked::check_all();
-  if (options::values.stats == options::Stats::at_exit) observe::print(2);
+  if (options::values.stats != nullptr) observe::print(2);
   observe::log_summary();
   Line line("");
   line << flushes << ", gave back ";

@@ -7,6 +7,7 @@
 #include "heap/block.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/limit_notice.h"
@@ -14,6 +15,7 @@
 #include "heap/refill.h"
 #include "heap/release.h"
 #include "heap/served.h"
+#include "heap/tag.h"
 #include "heap/user.h"
 #include "os/os.h"
 
@@ -37,14 +39,17 @@ constexpr MediumOffsets make_medium_offsets() {
 constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
 static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
 
+void* plain_block(size_t align, size_t size, bool zero);
+
 // For the modes that see every call.
 void* special_block(size_t align, size_t size, bool zero) {
   if (served::is_on()) return served::allocate(align, size, zero);
   if (is_checked()) return checked::allocate(nullptr, align, size, zero);
   if (is_served()) return served::allocate(align, size, zero);
-  // The options have just been read, and no mode wants the call.
-  if (zero) return allocate_zeroed(size);
-  return align != 0 ? allocate_aligned(align, size) : allocate(size);
+  // Where no hook wants the call the options have just been read, or hooks are about to come or go.
+  void* block = plain_block(align, size, zero);
+  const hummock_hooks_t* to = hooks::wanted_calls();
+  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
@@ -67,6 +72,7 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   Heap* heap = thread_heap;
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
+  count_drawn(heap, header->bytes, 1);
   const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if (__builtin_expect(turn, false) && (tick_pending() || is_asked())) tick();
   return header->start;
@@ -78,8 +84,19 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
+  if (thread_heap->attached) count_drawn(thread_heap, base::align_up(size, kSlotSize), 1);
   if (zero && !zeroed) clear_large(pages::find_header(block));
   return block;
+}
+
+// Past `fast_limit`, which sends every call here while a hook wants them.
+void* plain_block(size_t align, size_t size, bool zero) {
+  if (align < slab::kStep) align = slab::kStep;
+  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+  const unsigned size_class = aligned_class(align, size);
+  if (size_class == 0) return large_block(size, align < kSlotSize ? kSlotSize : align, zero);
+  void* block = small_block(size_class);
+  return zero && block != nullptr ? memset(block, 0, slab::kTable.row[size_class].block_size) : block;
 }
 
 // In place while the block is at most a quarter larger than the request: shrinking gives memory back.
@@ -102,7 +119,7 @@ size_t with_room_to_grow(size_t room, size_t size) {
 
 // For what is moved. Programs that cut blocks down to next to nothing have many of them.
 void* other_block(size_t size) {
-  if (size > slab::kTinySize) return allocate(size);
+  if (size > slab::kTinySize || sees_every_call()) return allocate(size);
   Bin* bin = &thread_heap->bins[slab::kTiny];
   void* block = pop_tiny(bin);
   return block != nullptr ? block : allocate_slow(bin);
@@ -173,18 +190,27 @@ __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   return find_block("malloc_usable_size", p).room;
 }
 
+// Null: not to be had so, and the block is as it was.
+void* resize_without_copy(const Block& block, void* p, size_t size, bool zero) {
+  if (!still_fits(block.room, size)) {
+    if (!block.is_large() || (zero && size > block.room)) return nullptr;
+    p = resize_large(block.header, size);
+  }
+  return p != nullptr && zero ? zero_tail(p, size) : p;
+}
+
 void* resize(void* p, size_t size, bool zero) {
   if (sees_every_call()) {
     if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
     if (served::owns(p)) return served::reallocate(p, size, zero);
   }
   const Block block = find_block("realloc", p);
-  if (still_fits(block.room, size)) return zero ? zero_tail(p, size) : p;
-  if (block.is_large() && !(zero && size > block.room)) {
-    void* resized = resize_large(block.header, size);
-    if (resized != nullptr) return zero ? zero_tail(resized, size) : resized;
+  void* resized = resize_without_copy(block, p, size, zero);
+  if (resized == nullptr) return move(block, p, size, zero);
+  if (sees_every_call()) {
+    if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_resized(to, resized, size, p);
   }
-  return move(block, p, size, zero);
+  return resized;
 }
 
 }  // namespace
@@ -195,7 +221,9 @@ void* allocate_slow(Bin* bin) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
   }
-  if (sees_every_call()) return special_block(0, 0, false);  // only size 0 comes by here then
+  // In those modes only size 0 comes by here. Hooks may come at any moment, after the size was looked at: who
+  // is here then gets a block of the class, untold.
+  if (sees_every_call() && (read_is_checked() || read_is_served())) return special_block(0, 0, false);
   return small_block(static_cast<unsigned>(bin - heap->bins));
 }
 
@@ -243,9 +271,9 @@ void* allocate_aligned(size_t align, size_t size) {
 void* reallocate(void* p, size_t size) {
   const SlabHeader* slot = pages::header_of(p);
   const size_t room = room_in_own(slot, p);
-  if (room == 0) return resize(p, size, false);
-  if (still_fits(room, size)) return p;
   const size_t limit = relaxed(fast_limit.value);
+  if (room == 0 || __builtin_expect(limit == 0, false)) return resize(p, size, false);
+  if (still_fits(room, size)) return p;
   if (size < limit && size + size / 4 < limit && size > slab::kTinySize) {
     Heap* heap = thread_heap;
     if (void* fresh = pop(bin_for_growth(heap, room, size))) {

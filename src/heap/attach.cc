@@ -5,11 +5,13 @@
 #include "heap/allowance.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
 #include "heap/observer.h"
 #include "heap/refill.h"
 #include "heap/served.h"
+#include "heap/tag.h"
 #include "os/os.h"
 #include "os/region_log.h"
 #include "os/thread.h"
@@ -102,6 +104,9 @@ void detach(void* record) {
   leave_slabs(heap);
   flush_remote(heap);
   leave_thread(heap);
+  settle_tag(heap);
+  heap->tag = heap->tag_row = 0;
+  heap->in_hook = false;
   seal_inbox(heap);
   keep_record(heap);
 }
@@ -137,6 +142,7 @@ void after_fork_in_child() {
   reset_idle();
   if (observer.in_child != nullptr) observer.in_child();
   ++forks;
+  hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
     heap->lock.unlock_in_child();
@@ -217,6 +223,10 @@ Heap* common_heap() {
   return heap;
 }
 
+bool is_common(const Heap* heap) {
+  return heap != nullptr && heap == __atomic_load_n(&common, __ATOMIC_RELAXED);
+}
+
 void end_thread() {
   Heap* heap = thread_heap;
   if (!heap->attached) return;
@@ -261,6 +271,8 @@ void delete_user_heap(Heap* heap) {
   }
   // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
   seal_inbox(heap);
+  heap->drawn_bytes = heap->drawn_blocks = 0;
+  heap->name[0] = '\0';
   heap->user = false;
   keep_record(heap);
 }

@@ -48,7 +48,8 @@ static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
   SlabHeader* current[slab::kClasses];  // where fresh blocks come from
-  uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0
+  uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0, and
+                                        // while hooks see its frees (heap/hooks.h)
   bool attached;                        // a thread's; not a sentinel
   bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
@@ -63,13 +64,19 @@ struct Heap {
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
   uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
   uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
-  SlabList full;                        // owned slabs without, all classes
+  uint32_t tag;                         // that hummock_tag() gave the thread
+  uint8_t tag_row;                      // where its total is: see heap/tag.cc
+  bool in_hook;                         // the thread runs a hook: see heap/hooks.h
+  uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total
+  uint64_t drawn_blocks;  // likewise
+  SlabList full;          // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
   size_t large_bytes;
   Heap* next_record;  // all records there ever were; written once, before the record is used
   Heap* next;         // pool of records, or list of first-class heaps. Guarded by the pool's lock.
   Heap* prev;
+  char name[24];       // first-class: the program's; ended by NUL. Read by others while it changes.
   SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
@@ -129,6 +136,10 @@ const Heap* all_heaps();
 extern uint32_t forks;
 // The list of free blocks of some heap ends there.
 bool is_bin(const void* p);
+
+// The one that serves threads which can have no heap of their own: the program knows nothing of it.
+bool is_common(const Heap* heap);
+void user_name(Heap* heap, const char* name);
 
 // Numbers of thread heaps in use and of first-class heaps.
 void count_heaps(size_t* threads, size_t* user);

@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "heap/refill.h"
+#include "heap/slow_time.h"
 #include "os/os.h"
 #include "os/region_log.h"
 #include "slab/gone.h"
@@ -9,6 +10,7 @@
 namespace hummock::heap {
 
 Idle idle;
+SlowTimes slow_times;
 Observer observer = {&observer.seen, 0, nullptr, nullptr};
 
 namespace {

@@ -5,6 +5,9 @@
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/release.h"
+#include "heap/slow_time.h"
+#include "heap/tag.h"
+#include "os/os.h"
 #include "os/region_log.h"
 #include "shard/shard.h"
 #include "slab/gone.h"
@@ -83,8 +86,10 @@ bool is_spent(const SlabHeader* slab) {
 }
 
 // The first of the blocks; the others are the bin's.
-void* fill_bin(Bin* bin, unsigned size_class, const slab::List& list) {
+void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
+  Bin* bin = &heap->bins[size_class];
   put_list(bin, list);
+  count_drawn(heap, list.count * slab::kTable.row[size_class].block_size, list.count);
   void* block = pop_any(bin, size_class);
   if (block == nullptr) bad_bin(list.first, size_class);
   return block;
@@ -92,20 +97,21 @@ void* fill_bin(Bin* bin, unsigned size_class, const slab::List& list) {
 
 }  // namespace
 
-void* refill(Heap* heap, unsigned size_class) {
+namespace {
+
+__attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
-  const bool due = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
+  const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if (due && tick_pending() && tick() && !heap->user) {
     tell_of_limits();
     sweep(heap, kSweepOfTick, size_class);
   }
-  Bin* bin = &heap->bins[size_class];
   check_bin(heap, size_class);
   if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) {
     if (is_asked()) tick();
     sweep(heap, 1, size_class);
   }
-  bin->asked = true;
+  heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // Of blocks of more than a page, those freed in other slabs come before memory never touched.
   if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
@@ -115,13 +121,13 @@ void* refill(Heap* heap, unsigned size_class) {
     heap->partial[size_class].push_back(fresh);
   }
   slab::Rest& rest = heap->rest[size_class];
-  if (rest.count != 0) return fill_bin(bin, size_class, take_rest(heap, size_class));
+  if (rest.count != 0) return fill_bin(heap, size_class, take_rest(heap, size_class));
   for (;;) {
     if (current != nullptr) {
       if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
       const slab::List list =
           rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
-      if (list.first != nullptr) return fill_bin(bin, size_class, list);
+      if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
       retire(heap, spent);
@@ -129,6 +135,21 @@ void* refill(Heap* heap, unsigned size_class) {
     current = next_slab(heap, size_class);
     if (current == nullptr) return nullptr;
   }
+}
+
+__attribute__((noinline)) void* refill_timed(Heap* heap, unsigned size_class) {
+  const uint64_t began = os::now_ns();
+  void* block = refill_now(heap, size_class);
+  note_time(os::now_ns() - began);
+  return block;
+}
+
+}  // namespace
+
+// The clock is read at one call in 256.
+void* refill(Heap* heap, unsigned size_class) {
+  if (__builtin_expect(++heap->refills == 0, false)) return refill_timed(heap, size_class);
+  return refill_now(heap, size_class);
 }
 
 slab::List take_rest(Heap* heap, unsigned size_class) {

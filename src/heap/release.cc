@@ -5,6 +5,7 @@
 #include "heap/attach.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
@@ -84,11 +85,11 @@ __attribute__((noinline)) void release_unserved(void* p) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
-      return user_release(relaxed(header->home), p);
+      return user_give(relaxed(header->home), p);
     case Kind::large:
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
-      if (header->home != nullptr) return user_release(header->home, p);
+      if (header->home != nullptr) return user_give(header->home, p);
       return release_large(header, claim_large("free", header));
     default:
       bad_pointer("free", p);
@@ -140,6 +141,12 @@ __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
   release_near(bin, p);
 }
 
+// Hooks that wanted to see it have gone: the next ones are quick again.
+__attribute__((noinline)) void release_own_unseen(void* p, SlabHeader* slot) {
+  if (!sees_every_call()) hooks::return_to_fast_path(thread_heap);
+  release_own(p, slot);
+}
+
 __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Heap* heap) {
   SlabHeader* slab = slot - slot->back;
   const bool live = slab::is_start(slot, slot->bin->multiplier, p) && !slab::looks_free(slab, p);
@@ -183,13 +190,31 @@ __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* 
 
 }  // namespace
 
-// All that is rare is left by tail calls, so that the rest needs no stack.
-void release_slow(void* p, SlabHeader* slot) {
+namespace {
+
+__attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader* slot) {
   Heap* heap = thread_heap;
   const uintptr_t owner = owner_of(slot);
-  if (owner == reinterpret_cast<uintptr_t>(heap)) return release_own(p, slot);
+  if (owner == reinterpret_cast<uintptr_t>(heap)) {
+    return __builtin_expect(heap->thread != 0, true) ? release_own(p, slot) : release_own_unseen(p, slot);
+  }
   if (owner == reinterpret_cast<uintptr_t>(heap) + kDirect) return release_own_direct(p, slot, heap);
   release_not_own(p, slot, heap);
+}
+
+// Where every call is seen.
+__attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
+  const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
+  if (to != nullptr) hooks::tell_released(to, p);
+  release_by_owner(p, slot);
+}
+
+}  // namespace
+
+// All that is rare is left by tail calls, so that the rest needs no stack.
+void release_slow(void* p, SlabHeader* slot) {
+  if (__builtin_expect(sees_every_call(), false)) return release_seen(p, slot);
+  release_by_owner(p, slot);
 }
 
 }  // namespace hummock::heap

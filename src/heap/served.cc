@@ -23,11 +23,12 @@ hummock_space_options_t wanted() {
   o.name = "external";
   o.initial = values.space_initial;
   o.expand = values.space_expand;
-  o.reserve = values.space_reserve;
+  const uint32_t with = values.space_with;
+  o.reserve = (with & options::kSpaceFirstAlloc) != 0;
   o.populate = HUMMOCK_SPACE_TRY;
-  o.lock = values.space_lock ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
+  o.lock = (with & options::kSpaceLock) != 0 ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
   o.huge_pages = values.space_huge;
-  o.zero = values.space_zero;
+  o.zero = (with & options::kSpaceZero) != 0;
   o.threads = HUMMOCK_SPACE_INHERIT;
   o.cache_blocks = kCacheBlocks;
   o.cache_step = kCacheStep;
@@ -125,6 +126,10 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
                      << " bytes, it cannot have been asked with size " << size << " and alignment " << align);
   }
   release(p);
+}
+
+uint32_t list_spaces(hummock_page_space_t* rows, uint32_t room, uint64_t* all) {
+  return space::list(rows, room, all);
 }
 
 void add_figures(hummock_stats_t* out) {

@@ -5,6 +5,7 @@
 #define HUMMOCK_HEAP_SERVED_H
 
 #include "hummock/hummock.h"
+#include "hummock/page.h"
 #include "os/thread.h"
 
 namespace hummock::heap::served {
@@ -36,6 +37,10 @@ void release(void* p);
 // While is_on(): releases what the space has; all else goes to `other`.
 void release_or(void* p, void (*other)(void*));
 void release_sized(const char* call, void* p, size_t align, size_t size);
+
+// Figures of the process's spaces, as many as there is room for; how many there are. None where another
+// thread makes or ends one at this very moment.
+uint32_t list_spaces(hummock_page_space_t* rows, uint32_t room, uint64_t* all);
 
 // Adds the space to the process's figures, if there is one.
 void add_figures(hummock_stats_t* out);

@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/block.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -31,6 +33,15 @@ void count_slab(const SlabHeader* slab, hummock_heap_stats_t* out) {
 
 void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
   for (; slab != nullptr; slab = slab->next) count_slab(slab, out);
+}
+
+const hummock_hooks_t* wanted_calls() {
+  return sees_every_call() ? hooks::wanted_calls() : nullptr;
+}
+
+void* told(void* block, size_t size) {
+  const hummock_hooks_t* to = wanted_calls();
+  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
 
 }  // namespace
@@ -62,17 +73,17 @@ void* user_take(Heap* heap, size_t align, size_t size, bool zero) {
 
 void* user_allocate(Heap* heap, size_t size) {
   if (is_checked()) return checked::allocate(heap, 0, size, false);
-  return user_take(heap, 0, size, false);
+  return told(user_take(heap, 0, size, false), size);
 }
 
 void* user_allocate_zeroed(Heap* heap, size_t size) {
   if (is_checked()) return checked::allocate(heap, 0, size, true);
-  return user_take(heap, 0, size, true);
+  return told(user_take(heap, 0, size, true), size);
 }
 
 void* user_allocate_aligned(Heap* heap, size_t align, size_t size) {
   if (is_checked()) return checked::allocate(heap, align, size, false);
-  return user_take(heap, align, size, false);
+  return told(user_take(heap, align, size, false), size);
 }
 
 void* user_reallocate(Heap* heap, void* p, size_t size) {
@@ -83,6 +94,7 @@ void* user_reallocate(Heap* heap, void* p, size_t size) {
 
 void user_release(Heap* heap, void* p) {
   if (is_checked()) return checked::release("hummock_heap_free", p);
+  if (const hummock_hooks_t* to = wanted_calls()) hooks::tell_released(to, p);
   user_give(heap, p);
 }
 
@@ -110,6 +122,11 @@ void user_destroy(Heap* heap) {
     }
   }
   delete_user_heap(heap);
+}
+
+void user_name(Heap* heap, const char* name) {
+  os::LockGuard guard(heap->lock);
+  base::copy_printable(name != nullptr ? name : "", heap->name, sizeof heap->name);
 }
 
 void user_stats(Heap* heap, hummock_heap_stats_t* out) {

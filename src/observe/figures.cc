@@ -3,20 +3,29 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/text.h"
 #include "heap/allowance.h"
 #include "heap/heap.h"
+#include "heap/served.h"
+#include "heap/slow_time.h"
+#include "heap/tag.h"
 #include "os/os.h"
 #include "pages/limits.h"
-#include "pages/metadata.h"
 
 namespace hummock::observe {
 namespace {
 
 static_assert(slab::kClasses - 1 <= HUMMOCK_PAGE_CLASSES);
 static_assert(options::kCount <= HUMMOCK_PAGE_OPTIONS);
+static_assert(heap::kTags == HUMMOCK_PAGE_TAGS && heap::kTimeBuckets == HUMMOCK_PAGE_TIMES);
 
 // What others write while we look. Nothing of it is followed.
 #define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
+
+void begin_row(hummock_page_heap_t* row, const heap::Heap* heap, uint64_t number) {
+  row->number = number;
+  base::copy_printable(heap->name, row->name, sizeof row->name);
+}
 
 // All of them at once: they come first, so that slabs find their heaps.
 HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
@@ -24,7 +33,7 @@ HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) ++number;
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record, --number) {
     if (heap->user) {
-      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) out->heap[out->heap_count++] = {number, 0, 0, 0};
+      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
     } else if (heap->attached && heap->forks == heap::forks) {
       out->cached += heap->held;
       if (out->threads++ < HUMMOCK_PAGE_THREADS)
@@ -63,6 +72,19 @@ void list_options(hummock_figures_t* out) {
   out->option_count = options::kCount;
 }
 
+void list_tags(hummock_figures_t* out) {
+  heap::TagTotal totals[heap::kTags];
+  heap::sum_tags(totals);
+  for (const heap::TagTotal& row : totals) {
+    if (row.used) out->tags[out->tag_count++] = {row.tag, row.bytes, row.blocks};
+  }
+}
+
+void list_times(hummock_figures_t* out) {
+  for (unsigned i = 0; i < heap::kTimeBuckets; ++i) out->slow_calls[i] = relaxed(heap::slow_times.count[i]);
+  out->slow_ns = relaxed(heap::slow_times.total_ns);
+}
+
 }  // namespace
 
 void Gathering::begin(hummock_figures_t* out) {
@@ -75,33 +97,29 @@ void Gathering::begin(hummock_figures_t* out) {
     out->classes[c - 1].block_size = slab::kTable.row[c].block_size;
   list_heaps(out);
   list_options(out);
+  list_tags(out);
+  list_times(out);
+  out->space_count = heap::served::list_spaces(out->space, HUMMOCK_PAGE_SPACES, &out->spaces);
 }
 
-HUMMOCK_RACY void Gathering::count_slab(const SlabHeader* header) {
-  const unsigned size_class = header->size_class;
-  if (size_class == 0 || size_class >= slab::kClasses) return;
-  const uint64_t word = __atomic_load_n(&header->remote, __ATOMIC_RELAXED);
-  const size_t used = (word & slab::kSharedBit) != 0 ? header->shared_live : header->live;
-  const size_t back = slab::count_of(word);
-  const size_t live = used > back ? used - back : 0;
-  const uint32_t gone = header->gone.own | ((word & slab::kGone) != 0 ? header->gone.remote : 0u);
-  hummock_page_class_t& row = out_->classes[size_class - 1];
+void Gathering::count_slab(const Seen& slab) {
+  hummock_page_class_t& row = out_->classes[slab.size_class - 1];
   row.slabs += 1;
-  row.live_blocks += live;
-  row.bytes += header->bytes;
-  row.purged += static_cast<size_t>(__builtin_popcount(gone)) * part_bytes(header);
-  const size_t touched = header->gone.touched * kSmallPage;
-  if (header->slots == 1 && touched < kSlotSize) row.untouched += kSlotSize - touched;
-  if (header->kind == Kind::own_slab) add_to_heap(out_, header->home, live * row.block_size, header->bytes);
+  row.live_blocks += slab.live_blocks;
+  row.bytes += slab.bytes;
+  row.purged += slab.purged;
+  row.untouched += slab.untouched;
+  if (slab.kind == Kind::own_slab)
+    add_to_heap(out_, slab.home, slab.live_blocks * row.block_size, slab.bytes);
 }
 
-HUMMOCK_RACY void Gathering::visit(const SlabHeader* header) {
-  const Kind kind = relaxed(header->kind);
-  if (kind == Kind::slab || kind == Kind::own_slab) return count_slab(header);
-  if (kind != Kind::large) return;
+void Gathering::visit(const SlabHeader* header) {
+  const Seen seen = look_at(header);
+  if (seen.is_slab()) return count_slab(seen);
+  if (seen.kind != Kind::large) return;
   out_->large_blocks += 1;
-  out_->large_bytes += header->bytes;
-  add_to_heap(out_, header->home, header->bytes, header->bytes);
+  out_->large_bytes += seen.bytes;
+  add_to_heap(out_, seen.home, seen.bytes, seen.bytes);
 }
 
 bool Gathering::step(unsigned slots) {
@@ -115,23 +133,13 @@ bool Gathering::step(unsigned slots) {
 
 void Gathering::finish() {
   const pages::Totals totals = pages::totals();
-  out_->large_blocks += totals.huge_blocks;
-  out_->large_bytes += totals.huge_bytes;
+  copy_totals(totals, out_);
   out_->live = out_->large_bytes;
   for (uint32_t i = 0; i < out_->class_count; ++i) {
     out_->live += out_->classes[i].live_blocks * out_->classes[i].block_size;
     out_->purged_pages += out_->classes[i].purged;
   }
-  const size_t used = totals.used + totals.huge_bytes;
-  out_->committed = used > out_->purged_pages ? used - out_->purged_pages : 0;
-  out_->dirty = totals.dirty;
-  out_->mapped = totals.mapped;
-  out_->peak = totals.peak;
-  out_->purged = totals.purged;
-  out_->huge_pinned = totals.pinned;
-  out_->huge_advised = totals.advised;
-  out_->huge_refusals = totals.refusals;
-  out_->metadata = pages::metadata_bytes();
+  out_->committed = committed_bytes(totals, out_->purged_pages);
   out_->limit_soft = relaxed(pages::limits.soft);
   out_->limit_hard = relaxed(pages::limits.hard);
   out_->limit_refusals = pages::limit_refusals();

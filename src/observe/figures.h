@@ -3,7 +3,7 @@
 #define HUMMOCK_OBSERVE_FIGURES_H
 
 #include "hummock/page.h"
-#include "pages/pages.h"
+#include "observe/seen.h"
 
 namespace hummock::observe {
 
@@ -18,7 +18,7 @@ class Gathering {
 
  private:
   void visit(const SlabHeader* header);
-  void count_slab(const SlabHeader* header);
+  void count_slab(const Seen& slab);
   void finish();
 
   hummock_figures_t* out_ = nullptr;

@@ -65,79 +65,105 @@ class Writer {
   bool first_ = true;
 };
 
-void write_totals(Writer& out, const hummock_figures_t& f, uint64_t resident) {
-  out.open("totals", '{');
-  out.number("live", f.live);
-  out.number("committed", f.committed);
-  out.number("dirty", f.dirty);
-  out.number("resident", resident);
-  out.number("mapped", f.mapped);
-  out.number("peak", f.peak);
-  out.number("metadata", f.metadata);
-  out.number("purged", f.purged);
-  out.number("purged_pages", f.purged_pages);
-  out.number("cached", f.cached);
-  out.number("large_blocks", f.large_blocks);
-  out.number("large_bytes", f.large_bytes);
-  out.number("threads", f.threads);
-  out.number("heaps", f.heaps);
+// A number of a row and its name.
+template <class Row>
+struct Field {
+  const char* name;
+  uint64_t Row::*value;
+};
+
+template <class Row, size_t N>
+void write_fields(Writer& out, const Row& row, const Field<Row> (&fields)[N]) {
+  for (const Field<Row>& field : fields) out.number(field.name, row.*field.value);
+}
+
+using F = hummock_figures_t;
+constexpr Field<F> kTotals[] = {
+    {"live", &F::live},
+    {"committed", &F::committed},
+    {"dirty", &F::dirty},
+    {"mapped", &F::mapped},
+    {"peak", &F::peak},
+    {"metadata", &F::metadata},
+    {"purged", &F::purged},
+    {"purged_pages", &F::purged_pages},
+    {"cached", &F::cached},
+    {"large_blocks", &F::large_blocks},
+    {"large_bytes", &F::large_bytes},
+    {"threads", &F::threads},
+    {"heaps", &F::heaps},
+};
+constexpr Field<F> kHugePages[] = {
+    {"pinned", &F::huge_pinned}, {"advised", &F::huge_advised}, {"refusals", &F::huge_refusals}};
+constexpr Field<F> kLimits[] = {
+    {"soft", &F::limit_soft}, {"hard", &F::limit_hard}, {"refusals", &F::limit_refusals}};
+
+using Class = hummock_page_class_t;
+constexpr Field<Class> kClass[] = {
+    {"block_size", &Class::block_size}, {"slabs", &Class::slabs},   {"live_blocks", &Class::live_blocks},
+    {"bytes", &Class::bytes},           {"purged", &Class::purged}, {"untouched", &Class::untouched},
+};
+using Thread = hummock_page_thread_t;
+constexpr Field<Thread> kThread[] = {
+    {"id", &Thread::id}, {"cached", &Thread::cached}, {"earned", &Thread::earned}};
+using Heap = hummock_page_heap_t;
+using Space = hummock_page_space_t;
+constexpr Field<Space> kSpace[] = {
+    {"bytes", &Space::bytes}, {"maximum", &Space::maximum},         {"used", &Space::used},
+    {"peak", &Space::peak},   {"live_blocks", &Space::live_blocks}, {"failures", &Space::failures}};
+using Tag = hummock_page_tag_t;
+constexpr Field<Tag> kTag[] = {{"tag", &Tag::tag}, {"bytes", &Tag::bytes}, {"blocks", &Tag::blocks}};
+constexpr Field<Heap> kHeap[] = {
+    {"number", &Heap::number}, {"live", &Heap::live}, {"bytes", &Heap::bytes}, {"slabs", &Heap::slabs}};
+
+template <size_t N>
+void write_group(Writer& out, const char* name, const F& f, const Field<F> (&fields)[N]) {
+  out.open(name, '{');
+  write_fields(out, f, fields);
   out.close('}');
 }
 
-void write_bounds(Writer& out, const hummock_figures_t& f) {
-  out.open("huge_pages", '{');
-  out.number("pinned", f.huge_pinned);
-  out.number("advised", f.huge_advised);
-  out.number("refusals", f.huge_refusals);
-  out.close('}');
-  out.open("limits", '{');
-  out.number("soft", f.limit_soft);
-  out.number("hard", f.limit_hard);
-  out.number("refusals", f.limit_refusals);
-  out.close('}');
+// Rows of which the program names some.
+template <class Row>
+const char* name_of(const Row&) {
+  return nullptr;
+}
+const char* name_of(const Heap& row) {
+  return row.name;
+}
+const char* name_of(const Space& row) {
+  return row.name;
 }
 
-// Classes without slabs are left out.
-void write_classes(Writer& out, const hummock_figures_t& f) {
-  out.open("classes", '[');
-  for (uint32_t i = 0; i < f.class_count; ++i) {
-    const hummock_page_class_t& row = f.classes[i];
-    if (row.slabs == 0) continue;
+template <class Row, size_t N>
+void write_table(Writer& out, const char* name, const Row* rows, uint32_t count,
+                 const Field<Row> (&fields)[N]) {
+  out.open(name, '[');
+  for (const Row* row = rows; row != rows + count; ++row) {
+    if (!is_used(*row)) continue;
     out.open(nullptr, '{');
-    out.number("block_size", row.block_size);
-    out.number("slabs", row.slabs);
-    out.number("live_blocks", row.live_blocks);
-    out.number("bytes", row.bytes);
-    out.number("purged", row.purged);
-    out.number("untouched", row.untouched);
+    if (name_of(*row) != nullptr) out.text("name", name_of(*row));
+    write_fields(out, *row, fields);
     out.close('}');
   }
   out.close(']');
 }
 
-void write_threads(Writer& out, const hummock_figures_t& f) {
-  out.open("threads", '[');
-  for (uint32_t i = 0; i < f.thread_count; ++i) {
+// The last has no upper bound.
+void write_times(Writer& out, const F& f) {
+  out.open("slow_calls", '{');
+  out.number("sampled_one_in", 256);
+  out.number("total_ns", f.slow_ns);
+  out.open("below_ns", '[');
+  for (unsigned i = 0; i < HUMMOCK_PAGE_TIMES; ++i) {
+    if (f.slow_calls[i] == 0) continue;
     out.open(nullptr, '{');
-    out.number("id", f.thread[i].id);
-    out.number("cached", f.thread[i].cached);
-    out.number("earned", f.thread[i].earned);
+    out.number("ns", i + 1 < HUMMOCK_PAGE_TIMES ? uint64_t{64} << i : 0);
+    out.number("calls", f.slow_calls[i]);
     out.close('}');
   }
   out.close(']');
-}
-
-void write_heaps(Writer& out, const hummock_figures_t& f) {
-  out.open("heaps", '[');
-  for (uint32_t i = 0; i < f.heap_count; ++i) {
-    out.open(nullptr, '{');
-    out.number("number", f.heap[i].number);
-    out.number("live", f.heap[i].live);
-    out.number("bytes", f.heap[i].bytes);
-    out.number("slabs", f.heap[i].slabs);
-    out.close('}');
-  }
-  out.close(']');
+  out.close('}');
 }
 
 void write_options(Writer& out, const hummock_figures_t& f) {
@@ -159,11 +185,18 @@ size_t write_json(const Described& what, char* buffer, size_t room) {
   out.text("hummock", what.library);
   out.number("age_ms", what.age_ms);
   out.number("snapshots", f.snapshots);
-  write_totals(out, f, what.resident);
-  write_bounds(out, f);
-  write_classes(out, f);
-  write_threads(out, f);
-  write_heaps(out, f);
+  out.open("totals", '{');
+  out.number("resident", what.resident);
+  write_fields(out, f, kTotals);
+  out.close('}');
+  write_group(out, "huge_pages", f, kHugePages);
+  write_group(out, "limits", f, kLimits);
+  write_table(out, "classes", f.classes, f.class_count, kClass);
+  write_table(out, "threads", f.thread, f.thread_count, kThread);
+  write_table(out, "heaps", f.heap, f.heap_count, kHeap);
+  write_table(out, "spaces", f.space, f.space_count, kSpace);
+  write_table(out, "tags", f.tags, f.tag_count, kTag);
+  write_times(out, f);
   write_options(out, f);
   out.close('}');
   return out.end();

@@ -11,6 +11,15 @@ namespace hummock::observe {
 
 inline constexpr unsigned kJsonVersion = 1;
 
+// Rows that say nothing are left out: classes without slabs.
+template <class Row>
+bool is_used(const Row&) {
+  return true;
+}
+inline bool is_used(const hummock_page_class_t& row) {
+  return row.slabs != 0;
+}
+
 // Whose figures they are, and what is not among them.
 struct Described {
   const hummock_figures_t* figures;

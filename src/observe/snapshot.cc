@@ -47,7 +47,7 @@ size_t stats_json(char* out, size_t room) {
 
 void append_stats() {
   char path[kPathRoom];
-  os::expand_pattern(options::values.stats_file, path, sizeof path);
+  os::expand_pattern(options::values.stats, path, sizeof path);
   int error = 0;
   const int file = os::open_append(path, &error);
   const size_t room = stats_json(nullptr, 0) + 4096;  // the second time there may be more

@@ -9,8 +9,8 @@ namespace hummock::observe {
 // As hummock_stats_json.
 size_t stats_json(char* out, size_t room);
 
-// One line of JSON to the end of the file that stats_file names. A line to standard error when it cannot be
-// had.
+// One line of JSON to the end of the file that the option stats names. A line to standard error when it
+// cannot be had.
 void append_stats();
 
 }  // namespace hummock::observe

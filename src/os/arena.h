@@ -42,8 +42,6 @@ bool arena_lock(void* address, size_t size);
 bool arena_wish_huge(void* address, size_t size);
 // A child of fork does not get this memory.
 bool arena_keep_from_fork(void* address, size_t size);
-// The name shows in /proc/PID/maps, where the kernel can.
-void arena_name(void* address, size_t size, const char* name);
 // Bytes of the mapping at `address` that stand in huge pages now. Reads /proc.
 size_t arena_huge_bytes(const void* address, size_t size);
 

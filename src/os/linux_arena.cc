@@ -135,10 +135,11 @@ bool arena_keep_from_fork(void* address, size_t size) {
   return arena_calls.advise(address, size, MADV_DONTFORK) == 0;
 }
 
-void arena_name(void* address, size_t size, const char* name) {
+bool name_mapping(void* address, size_t size, const char* name) {
   const int saved = errno;
-  prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name);
+  const int result = prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name);
   errno = saved;
+  return result == 0;
 }
 
 size_t arena_huge_bytes(const void* address, size_t size) {

@@ -12,6 +12,9 @@ inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 // The file's first room - 1 bytes, ended by NUL; 0 bytes when it cannot be read. Keeps errno.
 size_t read_file(const char* path, char* out, size_t room);
 
+// The file under a number that is out of the way of the program's own.
+int move_away(int fd);
+
 // The number after `key` where that stands at the start of a line, else kNoNumber. An empty key takes the
 // first number of the text.
 uint64_t number_after(const char* text, const char* key);

@@ -29,14 +29,6 @@ int create(const char* name) {
   return static_cast<int>(syscall(SYS_memfd_create, name, kClose | kSealing));
 }
 
-int move_away(int fd) {
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, kFirstDescriptor);
-  if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, kNearDescriptor);
-  if (high < 0) return fd;
-  close(fd);
-  return high;
-}
-
 // Its length is fixed for good: who has it open could else cut it, and end us with SIGBUS.
 bool set_length(int fd, size_t size) {
   return ftruncate(fd, static_cast<off_t>(size)) == 0 &&
@@ -44,6 +36,14 @@ bool set_length(int fd, size_t size) {
 }
 
 }  // namespace
+
+int move_away(int fd) {
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, kFirstDescriptor);
+  if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, kNearDescriptor);
+  if (high < 0) return fd;
+  close(fd);
+  return high;
+}
 
 void* map_shared(const char* name, size_t size) {
   const int saved = errno;

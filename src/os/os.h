@@ -68,6 +68,9 @@ bool unmap(void* address, size_t size);
 // Takes all access from pages that nobody has touched. False when refused.
 bool deny(void* address, size_t size);
 
+// Gives address space a name, which /proc/<process>/smaps shows. False: the system knows no names.
+bool name_mapping(void* address, size_t size, const char* name);
+
 // Gives back all that map() handed out, where the library may be unloaded.
 void unmap_maps();
 

@@ -11,6 +11,7 @@
 namespace hummock::os {
 
 bool log_on;
+EventHook event_hook;
 
 namespace {
 
@@ -109,8 +110,8 @@ bool make_path(const char* name) {
 
 void begin_file(unsigned parent) {
   char name[options::kTextRoom + 64];
-  const char* pattern = values.log_file;
-  expand_pattern(pattern != nullptr ? pattern : "malloc_%p.log", name, sizeof name);
+  const options::Path pattern = values.log;
+  expand_pattern(options::is_file(pattern) ? pattern : "malloc_%p.log", name, sizeof name);
   bool on = make_path(name);
   if (!on) base::say(Line() << "the path of the log " << name << " is too long: no region log");
   on = on && open_file();
@@ -159,7 +160,7 @@ void put_time(Line& line, uint64_t since, uint64_t took) {
 }  // namespace
 
 void start_log() {
-  if (values.log == options::Log::none) return;
+  if (values.log == nullptr) return;
   started = now_ns();
   logged_process = process_id();
   folder = 0;
@@ -196,9 +197,11 @@ uint64_t Event::begin() {
 }
 
 void Event::write(const char* what, const void* address, size_t size, ptrdiff_t change, const char* reason) {
+  const EventHook hook = __atomic_load_n(&event_hook, __ATOMIC_ACQUIRE);
+  if (hook != nullptr) hook(what, address, size);
   const uint64_t now = now_ns();
   const size_t sum = __atomic_add_fetch(&total, static_cast<size_t>(change), __ATOMIC_RELAXED);
-  const int fd = open_log();
+  const int fd = is_logging() ? open_log() : -1;
   if (fd < 0) return;
   Line line("");
   put_time(line, start_ - started, now - start_);

@@ -37,10 +37,21 @@ void log_note(const char* name, const base::Line& text);
 // Bytes of address space that the log has seen come and not go.
 size_t logged_total();
 
+// Called for each event, logged or not; null: nothing is. Locks may be held where it is called. Atomic:
+// release when it is set, acquire by who calls it.
+using EventHook = void (*)(const char* what, const void* address, size_t size);
+extern EventHook event_hook;
+inline void set_event_hook(EventHook hook) {
+  __atomic_store_n(&event_hook, hook, __ATOMIC_RELEASE);
+}
+inline bool sees_events() {
+  return is_logging() || __atomic_load_n(&event_hook, __ATOMIC_RELAXED) != nullptr;
+}
+
 // One call of the system. Made just before it; `log` after it writes the line.
 class Event {
  public:
-  Event() : start_(is_logging() ? begin() : 0) {}
+  Event() : start_(sees_events() ? begin() : 0) {}
 
   // `what` is "Alloc SP" and so on; `change` is what comes to (or goes from) the mapped total. `reason`, if
   // not null, says why or what more.
@@ -54,7 +65,7 @@ class Event {
   static uint64_t begin();
   void write(const char* what, const void* address, size_t size, ptrdiff_t change, const char* reason);
 
-  uint64_t start_;  // ns; 0: the log is off
+  uint64_t start_;  // ns; 0: nobody looks
 };
 
 }  // namespace hummock::os

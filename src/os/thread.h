@@ -65,6 +65,12 @@ unsigned thread_id();
 // A thread of the allocator's own, with all signals blocked. Nobody waits for it. False: none to be had.
 bool start_thread(void (*run)());
 void sleep_ms(unsigned ms);
+// Has the system tell of memory that is short, here and in the process's control group; false: it does not.
+// Again in the child of a fork. Then sleep_or_pressure() may end early, with true.
+bool watch_pressure();
+bool sleep_or_pressure(unsigned ms);
+// The file that it waits for, for tests; -1: none.
+void watch_pressure_at(int fd);
 
 }  // namespace hummock::os
 

@@ -156,6 +156,10 @@ void* reserve_where(size_t size, size_t align, MayStand may) {
   return place(size, align, 0, MEM_RESERVE, may);
 }
 
+bool name_mapping(void*, size_t, const char*) {
+  return false;
+}
+
 bool deny(void* address, size_t size) {
   KeepError keep;
   return calls.virtual_free(address, size, MEM_DECOMMIT);

@@ -135,6 +135,14 @@ void sleep_ms(unsigned ms) {
   Sleep(ms);
 }
 
+bool watch_pressure() {
+  return false;
+}
+bool sleep_or_pressure(unsigned ms) {
+  Sleep(ms);
+  return false;
+}
+
 // At the process's end the system has stopped every other thread where it was: a lock that is held now
 // stays so, and what it guards may be half changed. As the system's own locks do.
 void end_if_shut_down() {

@@ -1,4 +1,5 @@
 // More address space for the page heap, in regions of 32 MiB.
+#include "base/options.h"
 #include "os/os.h"
 #include "pages/backing.h"
 #include "pages/metadata.h"
@@ -80,10 +81,29 @@ bool add_space(unsigned slots) {
   return false;
 }
 
+bool may_name = true;  // atomic, relaxed: false once the system has refused
+bool first_is_named;   // atomic, relaxed: two threads may both name it
+
+// One call for each region but the first: a small program makes none.
+void name_regions() {
+  Region* newest = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
+  if (newest->next == nullptr || !relaxed(may_name) || !options::values.observe) return;
+  const auto name = [](Region* region) {
+    const bool named = os::name_mapping(region->base, region->huge_pages * kHugePageSize, "hummock");
+    if (!named) set_relaxed(may_name, false);
+  };
+  name(newest);
+  if (relaxed(first_is_named) || !relaxed(may_name)) return;
+  set_relaxed(first_is_named, true);
+  for (Region* region = newest->next; region != nullptr; region = region->next) name(region);
+}
+
 }  // namespace
 
 bool grow(unsigned slots) {
-  return add_space(slots) || (drop_all_kept() && add_space(slots));
+  if (!add_space(slots) && !(drop_all_kept() && add_space(slots))) return false;
+  name_regions();
+  return true;
 }
 
 }  // namespace hummock::pages

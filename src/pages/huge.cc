@@ -251,6 +251,28 @@ void huge_totals(Totals* out) {
   out->mapped += total_bytes + resting_bytes;
 }
 
+namespace {
+
+// Into its place among those found so far.
+void insert(const HugeBlock& block, HugeBlock* out, unsigned* count, unsigned most) {
+  if (*count == most && block.start > out[most - 1].start) return;
+  unsigned at = *count < most ? (*count)++ : most - 1;
+  for (; at != 0 && out[at - 1].start > block.start; --at) out[at] = out[at - 1];
+  out[at] = block;
+}
+
+}  // namespace
+
+// `home` is written by who has just been given the block.
+__attribute__((no_sanitize("thread"))) unsigned list_huge(const char* above, HugeBlock* out, unsigned most) {
+  os::LockGuard guard(mappings_lock);
+  unsigned count = 0;
+  for (const SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
+    if (header->start > above) insert({header->start, header->bytes, header->home}, out, &count, most);
+  }
+  return count;
+}
+
 SlabHeader* enclosing_huge(const void* p) {
   os::LockGuard guard(mappings_lock);
   const char* inside = static_cast<const char*>(p);

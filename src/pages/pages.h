@@ -112,6 +112,16 @@ Totals totals();
 // are. Huge blocks are not among them; totals() counts those.
 void visit_headers(void (*visit)(const SlabHeader*, void*), void* context);
 
+// A block with a mapping of its own.
+struct HugeBlock {
+  char* start;
+  size_t bytes;
+  const heap::Heap* home;
+};
+// Those that stand above an address, by address: as many of the lowest as there is room for, and how many
+// those are. Under a lock: a step for each mapping.
+unsigned list_huge(const char* above, HugeBlock* out, unsigned most);
+
 // All headers of all regions one after the other, while others may add regions.
 class Headers {
  public:

@@ -232,7 +232,7 @@ int fill_control(Space* space, const hummock_space_options_t& o, uint64_t initia
 void name_memory(Space* space) {
   char text[kNameRoom + 16] = "hummock space ";
   copy_text(text + strlen(text), kNameRoom, space->control->name);
-  if (space->descriptor < 0 && !space->callers_memory) os::arena_name(space->control, space->mapped, text);
+  if (space->descriptor < 0 && !space->callers_memory) os::name_mapping(space->control, space->mapped, text);
 }
 
 }  // namespace

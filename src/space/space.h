@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "hummock/hummock.h"
+#include "hummock/page.h"
 #include "space/lending.h"
 #include "space/rest.h"
 
@@ -288,6 +289,9 @@ int make_mutex(Control* control);
 Space* new_handle();
 void add_handle(Space* space);
 void drop_handle(Space* space);
+// Figures of all spaces but the internal one, as many as there is room for; *all: how many there are. 0 where
+// another thread makes or ends one just now.
+uint32_t list(hummock_page_space_t* rows, uint32_t room, uint64_t* all);
 void forget_handle(Space* space);  // its place is free again
 
 // Makes the space of a handle that is all zero. False with errno, which tells why.

@@ -37,6 +37,7 @@ GOOD = {
     "proc/sys/vm/overcommit_memory": "0\n",
     "proc/sys/vm/max_map_count": "65530\n",
     "proc/sys/vm/zone_reclaim_mode": "0\n",
+    "proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
     "sys/devices/system/node/online": "0\n",
     THP + "enabled": "always [madvise] never\n",
     THP + "defrag": "always defer defer+madvise [madvise] never\n",

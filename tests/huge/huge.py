@@ -37,8 +37,7 @@ class Done:
 def run(conf, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_")}
-        env.update(LD_PRELOAD=LIBRARY, HUMMOCK_CONF=conf, HUMMOCK_LOG="region",
-                   HUMMOCK_LOG_FILE=folder + "/%p.log")
+        env.update(LD_PRELOAD=LIBRARY, HUMMOCK_CONF=conf, HUMMOCK_LOG=folder + "/%p.log")
         process = subprocess.run([PROBE, *map(str, arguments)], env=env, capture_output=True, text=True,
                                  timeout=1500, check=False)
         logs = [path.read_text(encoding="utf-8") for path in sorted(pathlib.Path(folder).glob("*.log"))]

@@ -83,7 +83,7 @@ class Contents(Case):
         self.assertEqual(log.facts["program"], os.path.realpath(PROGRAM))
         self.assertIn(os.uname().release, log.facts["kernel"])
         self.assertEqual(log.facts["active"], "yes, the process's malloc is Hummock's")
-        self.assertEqual(log.options["log"], "log:region (HUMMOCK_LOG)")
+        self.assertEqual(log.options["log"], "log:malloc_%p.log (HUMMOCK_LOG)")
         self.assertEqual(log.options["decay_ms"], "decay_ms:1000 (default)")
         self.assertGreater(len(log.options), 10)
         self.assertLessEqual({"Alloc SP", "Free", "Purge"}, log.kinds())
@@ -126,8 +126,8 @@ class Contents(Case):
         self.assertEqual(done.returncode, 0)
         (name,) = os.listdir(self.folder)
         self.assertRegex(name, r"^mine_\d+\.txt$")
-        self.assertEqual(Log(open_text(os.path.join(self.folder, name))).options["log_file"],
-                         "log_file:mine_%p.txt (HUMMOCK_LOG_FILE)")
+        self.assertEqual(Log(open_text(os.path.join(self.folder, name))).options["log"],
+                         "log:mine_%p.txt (HUMMOCK_LOG)")
 
     def test_a_program_executed_by_another_one_goes_on_in_its_file(self):
         self.tool("run", "--log", "--", "sh", "-c", f"exec {shlex.quote(PROGRAM)} ends")

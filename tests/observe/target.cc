@@ -1,5 +1,6 @@
 // A program to look at. It prints "ready" and does what its first argument says until its input ends.
 #include <fcntl.h>
+#include <hummock/hummock.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,13 @@
 #include <atomic>
 #include <thread>
 #include <vector>
+
+// The library is preloaded.
+#pragma weak hummock_tag
+#pragma weak hummock_heap_create
+#pragma weak hummock_heap_malloc
+#pragma weak hummock_heap_set_name
+#pragma weak hummock_space_create
 
 namespace {
 
@@ -84,6 +92,28 @@ void hold(size_t count, size_t size) {
   for (void* each : blocks) free(each);
 }
 
+// A heap with a name, a space, tags, and some thousand slow calls to be timed.
+void name_things() {
+  hummock_heap_t* heap = hummock_heap_create();
+  hummock_heap_set_name(heap, "requests");
+  for (int i = 0; i < 1000; ++i) hummock_heap_malloc(heap, 1000);
+  hummock_space_options_t options = {};
+  options.size = sizeof options;
+  options.name = "orders";
+  options.initial = 1 << 20;
+  hummock_space_create(&options, nullptr);
+  std::vector<void*> blocks;
+  blocks.reserve(1 << 20);  // else it draws, too
+  for (uint32_t tag : {0, 17, 18, 0}) {
+    hummock_tag(tag);
+    for (unsigned i = 0; i < 10000 * (tag + 1); ++i) blocks.push_back(malloc(100));
+  }
+  std::thread worker(churn, 1);
+  say_ready();
+  wait_for_end();
+  worker.join();
+}
+
 // Bursts of 440 MiB in changing sizes, each freed.
 int burst() {
   unsigned seed = 1;
@@ -112,6 +142,8 @@ int main(int count, char** arguments) {
     run_threads(static_cast<unsigned>(number));
   } else if (strcmp(what, "hold") == 0) {
     hold(number, count > 3 ? strtoull(arguments[3], nullptr, 10) : 1000);
+  } else if (strcmp(what, "names") == 0) {
+    name_things();
   } else if (strcmp(what, "idle") == 0) {
     say_ready();
     wait_for_end();

@@ -128,7 +128,7 @@ class Served(unittest.TestCase):
                             (["space_initial", '"3X"', "nearest is 3M"], "--initial", "3X"),
                             (["space_initial", '"M"'], "--initial", "M"),
                             (['"999G"', "nearest is 512G"], "--initial", "999G", "--lock"),
-                            (["space_reserve", '"later"', "start or firstalloc"], "--initial", "1M", "--reserve", "later")):
+                            (["space_with", '"later"', "firstalloc"], "--initial", "1M", "--reserve", "later")):
             with self.subTest(bad):
                 self.refused(*words, done=hummock("run", *bad, "--", "echo", "ran"))
 
@@ -141,11 +141,11 @@ class Served(unittest.TestCase):
 
     def test_the_environment_alone_ends_the_program_too(self):
         for words, conf in ((["space_initial", '"512XB"', "nearest is 512MB"], "space_initial:512XB"),
-                            (["space_lock", '"maybe"'], "space_initial:1M,space_lock:maybe"),
+                            (["space_with", '"maybe"'], "space_initial:1M,space_with:maybe"),
                             (["space_intial", "nearest is space_initial"], "space_intial:1M"),
-                            (["space_lock:on needs a space"], "space_lock:on"),
+                            (["space_with:lock needs a space"], "space_with:lock"),
                             (["checked:on does not go with space_initial"], "space_initial:8M,checked:on"),
-                            (["no space of 400 GiB", "locked"], "space_initial:400G,space_lock:on")):
+                            (["no space of 400 GiB", "locked"], "space_initial:400G,space_with:lock")):
             with self.subTest(conf):
                 self.refused(*words, done=subprocess.run(["echo", "ran"], env={**os.environ, "LD_PRELOAD": LIBRARY, "HUMMOCK_CONF": conf},
                                                          capture_output=True, text=True, check=False))
@@ -162,7 +162,7 @@ class Served(unittest.TestCase):
             library = os.path.join(folder, "libhummock.so.1")
             shutil.copy(LIBRARY, library)
             self.refused("64 MiB", "locked (see ulimit -l)", done=subprocess.run(
-                ["echo", "ran"], env={"LD_PRELOAD": library, "PATH": os.environ["PATH"], "HUMMOCK_CONF": "space_initial:64M,space_lock:on"},
+                ["echo", "ran"], env={"LD_PRELOAD": library, "PATH": os.environ["PATH"], "HUMMOCK_CONF": "space_initial:64M,space_with:lock"},
                 capture_output=True, text=True, check=False, preexec_fn=lose_rights))
 
     def test_misuse(self):

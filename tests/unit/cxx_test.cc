@@ -61,6 +61,21 @@ constexpr bool traits_are_an_allocators =
 
 }  // namespace
 
+TEST_CASE("a heap has a name, and its blocks can be walked") {
+  hummock::heap heap;
+  heap.set_name("walked");
+  void* one = heap.try_allocate(100);
+  std::size_t blocks = 0, bytes = 0;
+  CHECK(heap.walk([&](void* block, std::size_t room) {
+    CHECK(block == one);
+    ++blocks;
+    bytes += room;
+    return true;
+  }));
+  CHECK(blocks == 1);
+  CHECK(bytes >= 100);
+}
+
 TEST_CASE("heap: blocks, alignment, statistics, the end") {
   hummock::heap heap;
   CHECK(heap);

@@ -18,6 +18,11 @@ using support::contains;
 
 namespace {
 
+// A word, and not the name of a file.
+bool is_on(options::Path path) {
+  return path != nullptr && !options::is_file(path);
+}
+
 // Loads the options as if the program and its environment were these; returns the warnings.
 std::string load(const char* program_conf, std::vector<const char*> environment) {
   environment.push_back(nullptr);
@@ -132,7 +137,7 @@ TEST_CASE("spellings") {
   CHECK(load(" decay_ms : never , quarantine = 3k ,, stats:exit,", {}) == "");
   CHECK(values.decay_ms == -1);
   CHECK(values.quarantine == 3072u);
-  CHECK(values.stats == options::Stats::at_exit);
+  CHECK(is_on(values.stats));
   for (const char* mib : {"512M", "512m", "512MB", "512mb", "512MiB", "512 MiB", "524288K", "524288KiB",
                           "536870912", "536870912B"}) {
     INFO(mib);
@@ -157,8 +162,8 @@ TEST_CASE("spellings") {
     INFO(on);
     const std::string conf = std::string("stats:") + on + ",log:" + on + ",space_initial:1M,space_huge:" + on;
     CHECK(load(conf.c_str(), {}) == "");
-    CHECK(values.stats == options::Stats::at_exit);
-    CHECK(values.log == options::Log::region);
+    CHECK(is_on(values.stats));
+    CHECK(is_on(values.log));
     CHECK(values.space_huge == 2u);  // who asks for huge pages is to have them
   }
   for (const char* off : {"0", "off", "false", "No"}) {
@@ -167,7 +172,7 @@ TEST_CASE("spellings") {
     const std::string conf = "stats" + is + ",log" + is + ",huge_pages" + is + ",huge_max" + is +
                              ",space_initial" + is + ",space_expand" + is + ",huge_reserve" + is;
     CHECK(load(conf.c_str(), {}) == "");
-    CHECK(values.stats == options::Stats::none);
+    CHECK(values.stats == nullptr);
     CHECK(values.huge_pages == options::HugePages::off);
     CHECK(values.huge_max == 0u);
   }
@@ -208,8 +213,12 @@ TEST_CASE("bad values are warned of and leave the value") {
     CHECK(contains(load(bad, {}), "it may be a size from 0 to 1T; kept 16M\n"));
     CHECK(values.quarantine == size_t{16} << 20);
   }
-  CHECK(contains(load("stats:2", {}), "the nearest is none; it may be none or exit; kept none\n"));
-  CHECK(contains(load("stats:exot", {}), "the nearest is exit; it may be none or exit; kept none\n"));
+  CHECK(contains(
+      load("stats:2", {}),
+      "the nearest is none; it may be none or exit or a file, with a / or . in its name; kept none\n"));
+  CHECK(contains(
+      load("stats:exot", {}),
+      "the nearest is exit; it may be none or exit or a file, with a / or . in its name; kept none\n"));
   CHECK(contains(load("decay_ms:-2", {}),
                  "the nearest is never; it may be -1 to 86400000 or never; kept 1000\n"));
   CHECK(contains(load("decay_ms:nevr", {}), "the nearest is never; "));
@@ -237,6 +246,9 @@ TEST_CASE("a promise that is not understood ends the program with one line") {
   check_refused(end_of("huge_reserve:half"), "cannot be \"half\"");
   check_refused(end_of("space_initial:1M,space_huge:tyr"), "the nearest is try; ");
   check_refused(end_of("space_initial:1M,space_reserve:later"), "it may be start or firstalloc\n");
+  check_refused(
+      end_of("space_initial:1M,space_with:lock+zeros"),
+      "the nearest is lock; it may be none or lock or zero or firstalloc, or several joined by +\n");
   for (const options::Option& option : options::kTable) {
     if (option.kind == options::Kind::text) continue;
     for (const char* nonsense : {"", "what?", "-7", "99999999999999999999999999", "line\nline"}) {
@@ -254,20 +266,58 @@ TEST_CASE("a promise that is not understood ends the program with one line") {
 TEST_CASE("an unknown name that begins like a promise ends the program, too") {
   check_refused(end_of("space_intial:512M"),
                 "unknown option \"space_intial\" in hummock_conf; the nearest is space_initial\n");
-  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_LOCKED=on"}),
-                "unknown variable HUMMOCK_SPACE_LOCKED; the nearest is HUMMOCK_SPACE_LOCK\n");
+  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_WIT=lock"}),
+                "unknown variable HUMMOCK_SPACE_WIT; the nearest is HUMMOCK_SPACE_WITH\n");
   check_refused(end_of("huge_page:2m"), "the nearest is huge_pages\n");
   CHECK(end_of("chekced:on,spaces:1,huge:1,decay_msec:1,dirty_maxx:1M").status == 0);
 }
 
 TEST_CASE("what is said of a space needs one") {
-  for (const char* alone : {"space_lock:on", "space_expand:1M", "space_huge:try", "space_zero:on",
-                            "space_reserve:firstalloc", "space_lock:on,space_initial:none"}) {
+  for (const char* alone : {"space_with:lock", "space_expand:1M", "space_huge:try",
+                            "space_with:zero+firstalloc", "space_with:lock,space_initial:none"}) {
     INFO(alone);
     check_refused(end_of(alone), "needs a space, of the size space_initial; there is none\n");
   }
-  CHECK(end_of("space_lock:off,space_expand:0,space_initial:none").status == 0);
-  CHECK(end_of("space_lock:on,space_initial:1M").status == 0);
+  CHECK(end_of("space_with:none,space_expand:0,space_initial:none").status == 0);
+  CHECK(end_of("space_with:lock,space_initial:1M").status == 0);
+}
+
+TEST_CASE("flags are joined by a plus, in any order") {
+  Restore restore;
+  CHECK(load("space_initial:1M,space_with:zero + LOCK", {}) == "");
+  CHECK(values.space_with == (options::kSpaceLock | options::kSpaceZero));
+  CHECK(get("space_with") == "lock+zero");
+  CHECK(load("space_with:none", {}) == "");
+  CHECK(values.space_with == 0);
+}
+
+TEST_CASE("options of former versions still do what they did, and are told of") {
+  Restore restore;
+  for (const char* conf : {"log:region,log_file:a.log", "log_file:a.log,log:on"}) {
+    INFO(conf);
+    CHECK(contains(load(conf, {}), "option log_file is now log:FILE\n"));
+    CHECK(get("log") == "a.log");
+    CHECK(get("log_file") == "a.log");
+  }
+  load("log_file:a.log", {});
+  CHECK(values.log == nullptr);  // it alone began no log
+  load("log:b/c.log,log_file:a.log", {});
+  CHECK(get("log") == "b/c.log");
+  CHECK(contains(load("stats:exit", {"HUMMOCK_STATS_FILE=s-%p"}), "option stats_file is now stats:FILE\n"));
+  CHECK(get("stats") == "s-%p");
+  CHECK(load("stats:exit", {}) == "");
+  CHECK(get("stats_file") == "none");
+  const std::string said = load("space_initial:1M,space_lock:on,space_zero:yes,space_reserve:firstalloc", {});
+  CHECK(contains(said, "option space_lock is now space_with:lock\n"));
+  CHECK(contains(said, "option space_reserve is now space_with:firstalloc\n"));
+  CHECK(get("space_with") == "lock+zero+firstalloc");
+  load("space_initial:1M,space_lock:on,space_lock:off", {});
+  CHECK(get("space_with") == "none");
+  CHECK(get("space_lock") == "off");
+  CHECK(options::set("space_lock", "on") == EPERM);
+  CHECK(options::set("stats", "exit") == 0);
+  CHECK(is_on(values.stats));
+  CHECK(options::set("stats", "a.txt") == EPERM);
 }
 
 TEST_CASE("get") {

@@ -90,7 +90,7 @@ TEST_CASE("nothing is written, and no clock read, when it is off") {
 TEST_CASE("head and events, without malloc") {
   Folder folder;
   const std::string path = folder.path("a.log");
-  options::load(("log:region,log_file:" + path).c_str(), nullptr);
+  options::load(("log:" + path).c_str(), nullptr);
   allocations = 0;
   counting = true;
   os::start_log();
@@ -111,7 +111,7 @@ TEST_CASE("head and events, without malloc") {
   CHECK(contains(text, "\nprocesses: "));
   CHECK(contains(text, "\nuptime: "));
   CHECK(contains(text, "\nrights: user "));
-  CHECK(contains(text, "\noption: log:region (hummock_conf)\n"));
+  CHECK(contains(text, "\noption: log:" + path + " (hummock_conf)\n"));
   CHECK(contains(text, "\noption: huge_pages:auto (default)\n"));
   CHECK(contains(text, "32768k at:0x7f0000000000 Alloc LP (    32M) why\n"));
   CHECK(contains(text, "8192k at:0x7f0000000000 Free (    24M)\n"));

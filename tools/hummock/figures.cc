@@ -37,7 +37,17 @@ bool is_text(const char (&text)[N]) {
 
 bool tables_hold(const hummock_figures_t& figures) {
   return figures.class_count <= HUMMOCK_PAGE_CLASSES && figures.thread_count <= HUMMOCK_PAGE_THREADS &&
-         figures.heap_count <= HUMMOCK_PAGE_HEAPS && figures.option_count <= HUMMOCK_PAGE_OPTIONS;
+         figures.heap_count <= HUMMOCK_PAGE_HEAPS && figures.option_count <= HUMMOCK_PAGE_OPTIONS &&
+         figures.space_count <= HUMMOCK_PAGE_SPACES && figures.tag_count <= HUMMOCK_PAGE_TAGS;
+}
+
+bool texts_hold(const hummock_figures_t& f) {
+  const auto named = [](const auto& row) { return is_text(row.name); };
+  return std::all_of(
+             f.options, f.options + f.option_count,
+             [](const hummock_page_option_t& each) { return is_text(each.name) && is_text(each.value); }) &&
+         std::all_of(f.heap, f.heap + f.heap_count, named) &&
+         std::all_of(f.space, f.space + f.space_count, named);
 }
 
 // A memfd whose length cannot change: no other kind of file has both seals. So nothing that somebody else put
@@ -63,12 +73,8 @@ std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* wh
   if (page.head.magic != HUMMOCK_PAGE_MAGIC) return refuse("its page of figures is none of Hummock's");
   if (page.head.version != HUMMOCK_PAGE_VERSION || page.head.size < sizeof page)
     return refuse("its page of figures is of another version of Hummock than this command");
-  if (!is_text(page.head.library) || !tables_hold(page.figures))
+  if (!is_text(page.head.library) || !tables_hold(page.figures) || !texts_hold(page.figures))
     return refuse("its page of figures is broken");
-  for (uint32_t i = 0; i < page.figures.option_count; ++i) {
-    const hummock_page_option_t& option = page.figures.options[i];
-    if (!is_text(option.name) || !is_text(option.value)) return refuse("its page of figures is broken");
-  }
   return page;
 }
 

@@ -177,7 +177,9 @@ int FiguresCommands::set() const {
     return complain("set", "unknown option " + name + "; the nearest is " + nearest_option(name));
   const base::Text value = {assignment_.data() + equals + 1, assignment_.size() - equals - 1};
   int64_t number = 0;
-  if (option->when == options::When::start || option->kind == options::Kind::text)
+  const bool file =
+      option->kind == options::Kind::text && !parse_as_word(*option, base::trimmed(value), &number);
+  if (option->when == options::When::start || file)
     return complain("set", name + " can only be given at start");
   if (!parse(*option, base::trimmed(value), &number))
     return complain("set", "option " + name + " cannot be \"" + assignment_.substr(equals + 1) +

@@ -1,11 +1,12 @@
 #include "figures_text.h"
 
+#include <hummock/observe.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-
-#include "observe/json.h"
+#include <numeric>
 
 namespace hummock::tool {
 namespace {
@@ -19,21 +20,16 @@ std::string printable(std::string text) {
   return text;
 }
 
-uint64_t used_bytes(const hummock_page_class_t& row) {
-  return row.live_blocks * row.block_size;
-}
-
-uint64_t held_bytes(const hummock_page_class_t& row) {
-  const uint64_t without = row.purged + row.untouched;
-  return row.bytes > without ? row.bytes - without : 0;
-}
-
 // How much of the memory of a class's slabs no live block has, in percent.
 unsigned fragmentation(const hummock_page_class_t& row) {
   const uint64_t held = held_bytes(row);
   if (held == 0 || used_bytes(row) >= held) return 0;
   return static_cast<unsigned>(100.0 *
                                (1.0 - static_cast<double>(used_bytes(row)) / static_cast<double>(held)));
+}
+
+std::string tag_text(const hummock_page_tag_t& row) {
+  return row.tag == HUMMOCK_TAG_OTHERS ? "others" : fmt::format("{}", row.tag);
 }
 
 void add_bytes(Out out, const char* name, uint64_t bytes, const char* meaning) {
@@ -47,13 +43,11 @@ void add_count(Out out, const char* name, uint64_t count, const char* meaning) {
 void add_classes(Out out, const hummock_figures_t& f) {
   fmt::format_to(out, "{:>10} {:>9} {:>11} {:>9} {:>9} {:>9} {:>6}\n", "block", "slabs", "live", "bytes",
                  "held", "purged", "free");
-  for (uint32_t i = 0; i < f.class_count; ++i) {
-    const hummock_page_class_t& row = f.classes[i];
-    if (row.slabs == 0) continue;
+  for_rows(f.classes, f.class_count, [&](const hummock_page_class_t& row) {
     fmt::format_to(out, "{:>10} {:>9} {:>11} {:>9} {:>9} {:>9} {:>5}%\n", row.block_size, row.slabs,
                    row.live_blocks, bytes_text(used_bytes(row)), bytes_text(held_bytes(row)),
                    bytes_text(row.purged), fragmentation(row));
-  }
+  });
 }
 
 void add_threads(Out out, const hummock_figures_t& f) {
@@ -73,10 +67,53 @@ void add_threads(Out out, const hummock_figures_t& f) {
 void add_heaps(Out out, const hummock_figures_t& f) {
   if (f.heap_count == 0) return;
   fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}\n", "heap", "live", "held", "slabs");
-  for (uint32_t i = 0; i < f.heap_count; ++i) {
-    fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}\n", f.heap[i].number, bytes_text(f.heap[i].live),
-                   bytes_text(f.heap[i].bytes), f.heap[i].slabs);
+  for_rows(f.heap, f.heap_count, [&](const hummock_page_heap_t& row) {
+    fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9}  {}\n", row.number, bytes_text(row.live),
+                   bytes_text(row.bytes), row.slabs, row.name);
+  });
+}
+
+void add_spaces(Out out, const hummock_figures_t& f) {
+  if (f.space_count == 0) return;
+  fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9} {:>9}\n", "space", "used", "peak", "refused", "blocks");
+  for_rows(f.space, f.space_count, [&](const hummock_page_space_t& row) {
+    fmt::format_to(out, "{:>10} {:>9} {:>9} {:>9} {:>9}  {}\n", bytes_text(row.bytes), bytes_text(row.used),
+                   bytes_text(row.peak), row.failures, row.live_blocks, row.name);
+  });
+}
+
+// Where no tag was ever set there is nothing to tell apart.
+void add_tags(Out out, const hummock_figures_t& f) {
+  if (f.tag_count < 2) return;
+  fmt::format_to(out, "{:>10} {:>9} {:>11}\n", "tag", "drawn", "blocks");
+  for_rows(f.tags, f.tag_count, [&](const hummock_page_tag_t& row) {
+    fmt::format_to(out, "{:>10} {:>9} {:>11}\n", tag_text(row), bytes_text(row.bytes), row.blocks);
+  });
+}
+
+// The time below which so many in a hundred of the timed calls were; 0: longer than any bound.
+uint64_t quantile(const hummock_figures_t& f, unsigned percent, uint64_t all) {
+  uint64_t below = 0;
+  for (unsigned i = 0; i + 1 < HUMMOCK_PAGE_TIMES; ++i) {
+    below += f.slow_calls[i];
+    if (below * 100 >= all * percent) return uint64_t{64} << i;
   }
+  return 0;
+}
+
+std::string time_text(uint64_t ns) {
+  if (ns == 0) return "long";
+  return ns < 10000      ? fmt::format("{} ns", ns)
+         : ns < 10000000 ? fmt::format("{} us", ns / 1000)
+                         : fmt::format("{} ms", ns / 1000000);
+}
+
+void add_times(Out out, const hummock_figures_t& f) {
+  const uint64_t all = std::accumulate(f.slow_calls, f.slow_calls + HUMMOCK_PAGE_TIMES, uint64_t{0});
+  if (all == 0) return;
+  fmt::format_to(out, "  slow calls: half below {}, 99% below {}, mean {} ({} timed, one in 256)\n",
+                 time_text(quantile(f, 50, all)), time_text(quantile(f, 99, all)), time_text(f.slow_ns / all),
+                 all);
 }
 
 // ---- Metrics --------------------------------------------------------------------------------------
@@ -127,22 +164,51 @@ std::string labels(const Snapshot& s) {
 }
 
 // In OpenMetrics a counter's samples end in _total and its description does not.
-void describe(Out out, Format format, const std::string& name, const char* unit, bool counter,
+void describe(Out out, Format format, const std::string& name, const char* unit, const std::string& type,
               const char* help) {
-  const std::string full = counter && format == Format::text ? name + "_total" : name;
-  fmt::format_to(out, "# HELP {} {}.\n# TYPE {} {}\n", full, help, full, counter ? "counter" : "gauge");
+  const std::string full = type == "counter" && format == Format::text ? name + "_total" : name;
+  fmt::format_to(out, "# HELP {} {}.\n# TYPE {} {}\n", full, help, full, type);
   if (unit[0] != '\0' && format == Format::open_metrics) fmt::format_to(out, "# UNIT {} {}\n", name, unit);
 }
 
 void add_class_metric(Out out, Format format, const std::vector<Snapshot>& snapshots, const char* name,
                       const char* help, uint64_t (*value)(const hummock_page_class_t&)) {
-  describe(out, format, name, "bytes", false, help);
+  describe(out, format, name, "bytes", "gauge", help);
   for (const Snapshot& s : snapshots) {
-    for (uint32_t i = 0; i < s.page.figures.class_count; ++i) {
-      const hummock_page_class_t& row = s.page.figures.classes[i];
-      if (row.slabs == 0) continue;
+    for_rows(s.page.figures.classes, s.page.figures.class_count, [&](const hummock_page_class_t& row) {
       fmt::format_to(out, "{}{{{},block_size=\"{}\"}} {}\n", name, labels(s), row.block_size, value(row));
+    });
+  }
+}
+
+void add_tag_metric(Out out, Format format, const std::vector<Snapshot>& snapshots) {
+  describe(out, format, "hummock_tag_drawn_bytes", "bytes", "counter",
+           "Drawn from slabs by threads with a tag");
+  for (const Snapshot& s : snapshots) {
+    for_rows(s.page.figures.tags, s.page.figures.tag_count, [&](const hummock_page_tag_t& row) {
+      fmt::format_to(out, "hummock_tag_drawn_bytes_total{{{},tag=\"{}\"}} {}\n", labels(s), tag_text(row),
+                     row.bytes);
+    });
+  }
+}
+
+// Those timed, one in 256 of all.
+void add_time_metric(Out out, Format format, const std::vector<Snapshot>& snapshots) {
+  constexpr const char* kName = "hummock_slow_call_seconds";
+  describe(out, format, kName, "seconds", "histogram",
+           "Calls that fill a thread's cache, one in 256 of them");
+  for (const Snapshot& s : snapshots) {
+    const hummock_figures_t& f = s.page.figures;
+    uint64_t below = 0;
+    for (unsigned i = 0; i + 1 < HUMMOCK_PAGE_TIMES; ++i) {
+      below += f.slow_calls[i];
+      fmt::format_to(out, "{}_bucket{{{},le=\"{:g}\"}} {}\n", kName, labels(s),
+                     static_cast<double>(uint64_t{64} << i) / 1e9, below);
     }
+    below += f.slow_calls[HUMMOCK_PAGE_TIMES - 1];
+    fmt::format_to(out, "{}_bucket{{{},le=\"+Inf\"}} {}\n", kName, labels(s), below);
+    fmt::format_to(out, "{}_sum{{{}}} {:g}\n{}_count{{{}}} {}\n", kName, labels(s),
+                   static_cast<double>(f.slow_ns) / 1e9, kName, labels(s), below);
   }
 }
 
@@ -155,6 +221,15 @@ std::string bytes_text(uint64_t bytes) {
   for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
   return unit == 0 || value >= 100 ? fmt::format("{:.0f}{}", value, kUnits[unit])
                                    : fmt::format("{:.1f}{}", value, kUnits[unit]);
+}
+
+uint64_t used_bytes(const hummock_page_class_t& row) {
+  return row.live_blocks * row.block_size;
+}
+
+uint64_t held_bytes(const hummock_page_class_t& row) {
+  const uint64_t without = row.purged + row.untouched;
+  return row.bytes > without ? row.bytes - without : 0;
 }
 
 std::string json_of(const Snapshot& s) {
@@ -192,6 +267,9 @@ std::string report(const Snapshot& s) {
   add_classes(out, f);
   add_threads(out, f);
   add_heaps(out, f);
+  add_spaces(out, f);
+  add_tags(out, f);
+  add_times(out, f);
   return text;
 }
 
@@ -213,13 +291,13 @@ std::string metrics(const std::vector<Snapshot>& snapshots, Format format) {
   std::string text;
   const Out out(text);
   for (const Metric& metric : kMetrics) {
-    describe(out, format, metric.name, metric.unit, metric.counter, metric.help);
+    describe(out, format, metric.name, metric.unit, metric.counter ? "counter" : "gauge", metric.help);
     for (const Snapshot& s : snapshots) {
       fmt::format_to(out, "{}{}{{{}}} {}\n", metric.name, metric.counter ? "_total" : "", labels(s),
                      metric.value(s));
     }
   }
-  describe(out, format, "hummock_age_seconds", "seconds", false, "Since the figures were taken");
+  describe(out, format, "hummock_age_seconds", "seconds", "gauge", "Since the figures were taken");
   for (const Snapshot& s : snapshots) {
     fmt::format_to(out, "hummock_age_seconds{{{}}} {:.3f}\n", labels(s), s.age_ms / 1000.0);
   }
@@ -227,6 +305,8 @@ std::string metrics(const std::vector<Snapshot>& snapshots, Format format) {
                    used_bytes);
   add_class_metric(out, format, snapshots, "hummock_class_held_bytes", "Memory of the slabs of a size class",
                    held_bytes);
+  add_tag_metric(out, format, snapshots);
+  add_time_metric(out, format, snapshots);
   if (format == Format::open_metrics) text += "# EOF\n";
   return text;
 }

@@ -5,10 +5,23 @@
 #include <vector>
 
 #include "figures.h"
+#include "observe/json.h"
 
 namespace hummock::tool {
 
 std::string bytes_text(uint64_t bytes);  // "1.5M"
+
+// Of a size class: what its live blocks take, and what its slabs have in memory.
+uint64_t used_bytes(const hummock_page_class_t& row);
+uint64_t held_bytes(const hummock_page_class_t& row);
+
+// Rows of a table as lines, or as whatever `make` makes of them.
+template <class Row, class Make>
+void for_rows(const Row* rows, uint32_t count, Make make) {
+  for (const Row* row = rows; row != rows + count; ++row) {
+    if (observe::is_used(*row)) make(*row);
+  }
+}
 
 std::string json_of(const Snapshot& snapshot);
 // For people: all that is known of one process.

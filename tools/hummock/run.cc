@@ -29,17 +29,20 @@ void set_environment(const RunOptions& options, const std::string& library) {
   if (options.verbose) set("HUMMOCK_VERBOSE", "on");
   if (options.stats) set("HUMMOCK_STATS", "exit");
   if (!options.log.empty()) {
-    set("HUMMOCK_LOG", "region");
-    set("HUMMOCK_LOG_FILE", options.log);
+    // A name without a dot or a slash could be a word of the option.
+    const bool plain = options.log.find_first_of("/.%") == std::string::npos;
+    set("HUMMOCK_LOG", (plain ? "./" : "") + options.log);
   }
   if (!options.decay_ms.empty()) set("HUMMOCK_DECAY_MS", options.decay_ms);
   if (!options.conf.empty()) set("HUMMOCK_CONF", options.conf);
   if (!options.space_initial.empty()) set("HUMMOCK_SPACE_INITIAL", options.space_initial);
   if (!options.space_expand.empty()) set("HUMMOCK_SPACE_EXPAND", options.space_expand);
-  if (!options.space_reserve.empty()) set("HUMMOCK_SPACE_RESERVE", options.space_reserve);
-  if (options.space_lock) set("HUMMOCK_SPACE_LOCK", "on");
+  std::string with;
+  if (!options.space_reserve.empty() && options.space_reserve != "start") with += "+" + options.space_reserve;
+  if (options.space_lock) with += "+lock";
+  if (options.space_zero) with += "+zero";
+  if (!with.empty()) set("HUMMOCK_SPACE_WITH", with.substr(1));
   if (options.space_huge_pages) set("HUMMOCK_SPACE_HUGE", "require");
-  if (options.space_zero) set("HUMMOCK_SPACE_ZERO", "on");
 }
 
 }  // namespace

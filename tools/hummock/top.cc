@@ -76,37 +76,27 @@ uint64_t key_of(const Snapshot& s, unsigned sort) {
   return keys[sort];
 }
 
-std::vector<Line> class_lines(const hummock_figures_t& f) {
-  std::vector<Line> lines;
-  for (uint32_t i = 0; i < f.class_count; ++i) {
-    const hummock_page_class_t& row = f.classes[i];
-    const uint64_t without = row.purged + row.untouched, live = row.live_blocks * row.block_size;
-    const uint64_t held = row.bytes > without ? row.bytes - without : 0;
-    if (row.slabs == 0) continue;
-    lines.push_back(
-        {held, fmt::format("{:>9} {:>9} {:>11} {:>9} {:>9} {:>9}", row.block_size, row.slabs, row.live_blocks,
-                           bytes_text(live), bytes_text(held), bytes_text(held > live ? held - live : 0))});
-  }
-  return lines;
+Line line_of(const hummock_page_class_t& row) {
+  const uint64_t live = used_bytes(row), held = held_bytes(row);
+  return {held,
+          fmt::format("{:>9} {:>9} {:>11} {:>9} {:>9} {:>9}", row.block_size, row.slabs, row.live_blocks,
+                      bytes_text(live), bytes_text(held), bytes_text(held > live ? held - live : 0))};
 }
 
-std::vector<Line> thread_lines(const hummock_figures_t& f) {
-  std::vector<Line> lines;
-  for (uint32_t i = 0; i < f.thread_count; ++i) {
-    const hummock_page_thread_t& row = f.thread[i];
-    lines.push_back({row.cached, fmt::format("{:>9} {:>9} {:>9}", row.id, bytes_text(row.cached),
-                                             bytes_text(row.earned))});
-  }
-  return lines;
+Line line_of(const hummock_page_thread_t& row) {
+  return {row.cached,
+          fmt::format("{:>9} {:>9} {:>9}", row.id, bytes_text(row.cached), bytes_text(row.earned))};
 }
 
-std::vector<Line> heap_lines(const hummock_figures_t& f) {
+Line line_of(const hummock_page_heap_t& row) {
+  return {row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9} {}", row.number, bytes_text(row.live),
+                                 bytes_text(row.bytes), row.slabs, row.name)};
+}
+
+template <class Row>
+std::vector<Line> lines_of(const Row* rows, uint32_t count) {
   std::vector<Line> lines;
-  for (uint32_t i = 0; i < f.heap_count; ++i) {
-    const hummock_page_heap_t& row = f.heap[i];
-    lines.push_back({row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9}", row.number, bytes_text(row.live),
-                                            bytes_text(row.bytes), row.slabs)});
-  }
+  for_rows(rows, count, [&](const Row& row) { lines.push_back(line_of(row)); });
   return lines;
 }
 
@@ -214,13 +204,13 @@ void Screen::draw() {
   const hummock_figures_t& f = one->page.figures;
   if (view_ == View::classes) {
     put(row - 1, "    BLOCK     SLABS        LIVE     BYTES      HELD  FRAGMENT", A_UNDERLINE);
-    draw_lines(class_lines(f), row);
+    draw_lines(lines_of(f.classes, f.class_count), row);
   } else if (view_ == View::threads) {
     put(row - 1, "   THREAD     CACHE    EARNED", A_UNDERLINE);
-    draw_lines(thread_lines(f), row);
+    draw_lines(lines_of(f.thread, f.thread_count), row);
   } else {
-    put(row - 1, "     HEAP      LIVE      HELD     SLABS", A_UNDERLINE);
-    draw_lines(heap_lines(f), row);
+    put(row - 1, "     HEAP      LIVE      HELD     SLABS NAME", A_UNDERLINE);
+    draw_lines(lines_of(f.heap, f.heap_count), row);
   }
   put(LINES - 1, "q quit  backspace list  c classes  t threads  h heaps", A_REVERSE);
   refresh();

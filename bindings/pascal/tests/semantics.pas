@@ -248,6 +248,33 @@ begin
   FreeMem(Block);
 end;
 
+function CountBlock(Context, Block: Pointer; Size: NativeUInt): Integer; cdecl;
+begin
+  if Block = PPointer(Context)^ then PPointer(Context)^ := Pointer(Size);
+  Result := 1;
+end;
+
+procedure CheckObserve;
+var
+  Block, Seen: Pointer;
+  Bytes, Blocks: UInt64;
+  Json: AnsiString;
+begin
+  Json := HummockGetJson;
+  Check((Json[1] = '{') and (Json[Length(Json)] = '}') and (Pos('"totals":{', Json) > 0), 'HummockGetJson');
+  Check(HummockTag(4711) = 0, 'a thread begins without a tag');
+  GetMem(Block, 1 shl 20);
+  Check(HummockTag(0) = 4711, 'HummockTag gives the tag before');
+  Check(HummockTagTotal(4711, Bytes, Blocks) and (Bytes >= 1 shl 20) and (Blocks >= 1), 'HummockTagTotal');
+  Check(not HummockTagTotal(4712, Bytes, Blocks), 'a tag that nobody had');
+  Check(HummockUtilisation(Block) = 100, 'HummockUtilisation');
+  Check(HummockUtilisation(@StaticData) = -1, 'HummockUtilisation of no block');
+  Seen := Block;
+  Check(HummockWalk(CountBlock, @Seen) = 0, 'HummockWalk');
+  Check(NativeUInt(Seen) = MemSize(Block), 'a walk tells of a block and its size');
+  FreeMem(Block);
+end;
+
 begin
   Check(HummockInstalled and IsMemoryManagerSet, 'installed');
   Check(HummockSetOption('decay_ms', '500') = 0, 'options can be set');
@@ -261,6 +288,7 @@ begin
   CheckErrno;
   CheckStatus;
   CheckSaturation;
+  CheckObserve;
   if Failures <> 0 then Halt(1);
   WriteLn('all hold');
 end.

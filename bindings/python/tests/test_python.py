@@ -118,6 +118,25 @@ class Python(unittest.TestCase):
         self.assertEqual(self.passes("-m", "hummock", "--version"), "hummock 1.0.0\n")
         self.assertEqual(self.passes(script("print(hummock.version, hummock.__version__)")), "1.0.0 1.0.0\n")
 
+    def test_looking_into_the_heap(self):
+        self.on_hummock("""
+            figures = hummock.figures()
+            assert figures["totals"]["live"] > 0 and figures["options"]["observe"] == "on", figures
+            with hummock.tagged(4711):
+                assert hummock.tag(4711) == 4711
+                block = bytearray(10_000_000)
+            assert hummock.tag(0) == 0
+            assert hummock.tag_total(4711).bytes >= 10_000_000, hummock.tag_total(4711)
+            assert any(row["tag"] == 4711 for row in hummock.figures()["tags"])
+            try:
+                hummock.tag_total(4712)
+                raise AssertionError("nobody had that tag")
+            except KeyError:
+                pass
+            sizes = hummock.live_blocks()
+            assert sum(sizes.values()) > 1000 and max(sizes) >= 10_000_000, sizes
+        """)
+
     def test_statistics(self):
         said = self.on_hummock("""
             before = hummock.stats()

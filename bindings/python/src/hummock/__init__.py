@@ -5,11 +5,14 @@
     import hummock
     hummock.is_active()                 is this process's malloc Hummock's?
     hummock.stats().live                bytes in use; and what else Stats has
+    hummock.figures()                   all that `hummock stats --json` prints
+    with hummock.tagged(17): ...        what is allocated within counts for tag 17: hummock.tag_total(17)
     hummock.trim()                      gives free memory back to the system
 """
 
-from hummock._library import (ClassStats, Stats, is_active, library_path, option, set_option, stats, trim,
-                              version)
+from hummock._library import (ClassStats, Stats, TagTotal, figures, is_active, library_path, live_blocks, option,
+                              set_option, stats, tag, tag_total, tagged, trim, version)
 
 __version__ = version
-__all__ = ["ClassStats", "Stats", "is_active", "library_path", "option", "set_option", "stats", "trim", "version"]
+__all__ = ["ClassStats", "Stats", "TagTotal", "figures", "is_active", "library_path", "live_blocks", "option",
+           "set_option", "stats", "tag", "tag_total", "tagged", "trim", "version"]

@@ -1,8 +1,11 @@
 """libhummock.so, by ctypes. In a process that was started on it, this is the process's malloc."""
 
+import collections
+import contextlib
 import ctypes
 import dataclasses
 import errno
+import json
 import pathlib
 
 _CLASS_COUNT = 82
@@ -19,6 +22,23 @@ class _Stats(ctypes.Structure):
 
     _fields_ = [(name, ctypes.c_size_t) for name in ("size", *_FIGURES, "classes")]
     _fields_ += [("per_class", _ClassStats * _CLASS_COUNT)]
+
+
+class _TagStats(ctypes.Structure):
+    """hummock_tag_stats_t of observe.h."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("bytes", ctypes.c_uint64), ("blocks", ctypes.c_uint64)]
+
+
+_VISIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+@dataclasses.dataclass(frozen=True)
+class TagTotal:
+    """What threads with a tag have drawn from slabs so far."""
+
+    bytes: int
+    blocks: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +77,12 @@ def library_path():
 def _load():
     library = ctypes.CDLL(library_path())
     library.hummock_stats.argtypes = [ctypes.POINTER(_Stats)]
+    library.hummock_stats_json.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    library.hummock_stats_json.restype = ctypes.c_size_t
+    library.hummock_tag.argtypes = [ctypes.c_uint32]
+    library.hummock_tag.restype = ctypes.c_uint32
+    library.hummock_tag_stats.argtypes = [ctypes.c_uint32, ctypes.POINTER(_TagStats)]
+    library.hummock_heap_walk.argtypes = [ctypes.c_void_p, _VISIT, ctypes.c_void_p]
     library.hummock_trim.argtypes = [ctypes.c_size_t]
     library.hummock_version.restype = ctypes.c_char_p
     library.hummock_option_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -82,6 +108,52 @@ def stats():
     known = raw.per_class[1:min(raw.classes, _CLASS_COUNT)]  # index 0 is not used
     classes = tuple(ClassStats(row.block_size, row.slabs, row.live_blocks) for row in known)
     return Stats(*(getattr(raw, name) for name in _FIGURES), classes)
+
+
+def figures():
+    """All figures, as `hummock stats --json` prints them, in dictionaries and lists."""
+    room = _hummock.hummock_stats_json(None, 0) + 16384  # there may be more a moment later
+    text = ctypes.create_string_buffer(room)
+    _hummock.hummock_stats_json(text, room)
+    return json.loads(text.value)
+
+
+def tag(number):
+    """What this thread allocates from now on is for the tag; the one before is returned."""
+    return _hummock.hummock_tag(number)
+
+
+@contextlib.contextmanager
+def tagged(number):
+    """What this thread allocates within the `with` is for the tag."""
+    before = tag(number)
+    try:
+        yield
+    finally:
+        tag(before)
+
+
+def tag_total(number):
+    """Bytes and blocks that threads with the tag have drawn from slabs; KeyError: no thread had it."""
+    raw = _TagStats(size=ctypes.sizeof(_TagStats))
+    if _hummock.hummock_tag_stats(number, ctypes.byref(raw)) != 0:
+        raise KeyError(number)
+    return TagTotal(raw.bytes, raw.blocks)
+
+
+def live_blocks():
+    """How many live blocks there are of each size, as a Counter. One call of Python a block: for a look, not
+    for a monitor. OSError: not to be had, as in checked mode."""
+    sizes = collections.Counter()
+
+    def note(_, __, size):
+        sizes[size] += 1
+        return 1
+
+    error = _hummock.hummock_heap_walk(None, _VISIT(note), None)
+    if error != 0:
+        raise OSError(error, "blocks cannot be told of one by one")
+    return sizes
 
 
 def trim(keep=0):

@@ -65,6 +65,39 @@ pub struct hummock_stats_t {
     pub purged: usize,
     pub classes: usize,
     pub per_class: [hummock_class_stats_t; HUMMOCK_CLASS_COUNT],
+    pub huge_pinned: usize,
+    pub huge_advised: usize,
+    pub huge_refusals: usize,
+}
+
+/// The tag of all for which there was no row.
+pub const HUMMOCK_TAG_OTHERS: u32 = u32::MAX;
+
+/// What threads with a tag have drawn from slabs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct hummock_tag_stats_t {
+    /// In: the size of this structure.
+    pub size: usize,
+    pub bytes: u64,
+    pub blocks: u64,
+}
+
+/// What a tool wants to be told of.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hummock_hooks_t {
+    /// In: the size of this structure.
+    pub size: usize,
+    pub context: *mut c_void,
+    pub allocated: Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize)>,
+    pub resized: Option<
+        unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize, before: *mut c_void),
+    >,
+    pub released: Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void)>,
+    pub mapped: Option<
+        unsafe extern "C" fn(context: *mut c_void, what: *const c_char, address: *const c_void, bytes: usize),
+    >,
 }
 
 extern "C" {
@@ -94,6 +127,19 @@ extern "C" {
     pub fn hummock_heap_stats(heap: *mut hummock_heap_t, out: *mut hummock_heap_stats_t) -> c_int;
 
     pub fn hummock_stats(out: *mut hummock_stats_t) -> c_int;
+    pub fn hummock_stats_json(out: *mut c_char, room: usize) -> usize;
+
+    pub fn hummock_heap_walk(
+        heap: *mut hummock_heap_t,
+        visit: Option<unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, size: usize) -> c_int>,
+        context: *mut c_void,
+    ) -> c_int;
+    pub fn hummock_heap_set_name(heap: *mut hummock_heap_t, name: *const c_char) -> c_int;
+    pub fn hummock_slab_utilisation(block: *const c_void) -> c_int;
+    pub fn hummock_tag(tag: u32) -> u32;
+    pub fn hummock_tag_stats(tag: u32, out: *mut hummock_tag_stats_t) -> c_int;
+    pub fn hummock_set_hooks(hooks: *const hummock_hooks_t) -> c_int;
+
     pub fn hummock_is_active() -> c_int;
     pub fn hummock_version() -> *const c_char;
     pub fn hummock_option_get(name: *const c_char, value: *mut c_char, room: usize) -> c_int;

@@ -1,12 +1,14 @@
 //! Heaps: sets of blocks that end together.
 
 use core::alloc::Layout;
+use core::ffi::CStr;
 use core::fmt;
 use core::mem;
 use core::ptr::NonNull;
 
 use hummock_sys as sys;
 
+use crate::observe::walk_raw;
 use crate::place::{holds_values, OutOfMemory, Owned, Place};
 
 /// The owner of a value in a [`Heap`]: a box that cannot outlive it.
@@ -80,6 +82,18 @@ impl Heap {
     /// `block` is a live block of this heap, and nothing refers to what is in it.
     pub unsafe fn deallocate(&self, block: NonNull<u8>) {
         sys::hummock_heap_free(self.raw.as_ptr(), block.as_ptr().cast());
+    }
+
+    /// Gives the heap a name, which stands beside its figures in `hummock stats`; its first 23 bytes are kept.
+    pub fn set_name(&self, name: &CStr) {
+        // SAFETY: the heap is alive, and the name ends with its NUL.
+        unsafe { sys::hummock_heap_set_name(self.raw.as_ptr(), name.as_ptr()) };
+    }
+
+    /// Calls `each` with the address and the room of each live block until it returns false. False: not to be
+    /// had, as in checked mode.
+    pub fn walk<F: FnMut(NonNull<u8>, usize) -> bool>(&self, each: F) -> bool {
+        walk_raw(self.raw.as_ptr(), each)
     }
 
     /// What the heap holds now. The cost is one step a slab.

@@ -38,6 +38,7 @@ pub struct Readme;
 
 mod global;
 mod heap;
+mod observe;
 mod options;
 mod place;
 mod space;
@@ -45,6 +46,7 @@ mod stats;
 
 pub use global::Hummock;
 pub use heap::{Heap, HeapBox, HeapStats};
+pub use observe::{slab_utilisation, stats_json, tag, tag_total, walk, TagTotal};
 pub use options::{option, set_option, OptionError, OptionValue};
 pub use place::{OutOfMemory, Owned};
 pub use space::{Property, Space, SpaceBox, SpaceError, SpaceOptions, SpaceStats, Threads, Wish};

@@ -1,0 +1,118 @@
+#include "heap/hooks.h"
+
+#include <errno.h>
+
+#include "base/options.h"
+#include "os/region_log.h"
+
+namespace hummock::heap::hooks {
+
+const hummock_hooks_t* installed;
+
+namespace {
+
+const hummock_hooks_t* current() {
+  // acquire: pairs with the release of install, for what the program wrote there.
+  return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+}
+
+bool wants_calls(const hummock_hooks_t* hooks) {
+  return hooks != nullptr &&
+         (hooks->allocated != nullptr || hooks->resized != nullptr || hooks->released != nullptr);
+}
+
+void tell_mapped(const char* what, const void* address, size_t bytes) {
+  const hummock_hooks_t* to = current();
+  if (to != nullptr && to->mapped != nullptr) to->mapped(to->context, what, address, bytes);
+}
+
+// Whoever installs last, what is in effect in the end is what is installed then.
+void put_in_effect() {
+  const hummock_hooks_t* now;
+  do {
+    now = current();
+    os::set_event_hook(now != nullptr && now->mapped != nullptr ? tell_mapped : nullptr);
+    set_relaxed(fast_limit.value, wants_calls(now) ? size_t{0} : kDirectSize);
+  } while (now != current());
+}
+
+// Slabs whose frees the heap's own thread may take on the fast path.
+template <class Change>
+void for_own_slabs(Heap* heap, Change change) {
+  const auto look = [&](SlabHeader* slab) {
+    if (slab != nullptr && owner_of(slab) == reinterpret_cast<uintptr_t>(heap)) change(slab);
+  };
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    look(heap->current[c]);
+    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) look(slab);
+  }
+  for (SlabHeader* slab = heap->full.front(); slab != nullptr; slab = slab->next) look(slab);
+}
+
+void set_freer(Heap* heap, uintptr_t freer) {
+  heap->thread = freer;
+  for_own_slabs(heap, [&](SlabHeader* slab) { slab::set_owner(slab, owner_of(slab), freer); });
+}
+
+// The thread's, with frees on the slow path. Null: it has none, or runs a hook just now.
+Heap* begin_telling() {
+  Heap* heap = attach();
+  if (heap == nullptr || heap->in_hook) return nullptr;
+  if (heap->thread != 0) leave_fast_path(heap);
+  heap->in_hook = true;
+  return heap;
+}
+
+// The thread may have ended its heap and begun another one meanwhile.
+void end_telling() {
+  thread_heap->in_hook = false;
+}
+
+}  // namespace
+
+int install(const hummock_hooks_t* wanted) {
+  if (wanted != nullptr && wanted->size < sizeof *wanted) return EINVAL;
+  initialise();
+  if (options::values.checked || options::values.space_initial != 0) return EPERM;
+  __atomic_store_n(&installed, wanted, __ATOMIC_RELEASE);
+  put_in_effect();
+  return 0;
+}
+
+void begin_in_child() {
+  if (!options::values.checked && options::values.space_initial == 0) put_in_effect();
+}
+
+const hummock_hooks_t* wanted_calls() {
+  const hummock_hooks_t* to = current();
+  return wants_calls(to) ? to : nullptr;
+}
+
+void leave_fast_path(Heap* heap) {
+  set_freer(heap, 0);
+}
+
+void return_to_fast_path(Heap* heap) {
+  set_freer(heap, os::thread_address());
+}
+
+void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size) {
+  if (block == nullptr || begin_telling() == nullptr) return block;
+  if (to->allocated != nullptr) to->allocated(to->context, block, size);
+  end_telling();
+  return block;
+}
+
+void tell_resized(const hummock_hooks_t* to, void* block, size_t size, void* before) {
+  if (begin_telling() == nullptr) return;
+  if (to->resized != nullptr) to->resized(to->context, block, size, before);
+  end_telling();
+}
+
+void tell_released(const hummock_hooks_t* to, void* block) {
+  if (begin_telling() == nullptr) return;
+  if (to->released != nullptr) to->released(to->context, block);
+  end_telling();
+}
+
+}  // namespace hummock::heap::hooks

@@ -1,0 +1,160 @@
+#include "heap/walk.h"
+
+#include "heap/attach.h"
+#include "pages/pages.h"
+
+namespace hummock::heap {
+namespace {
+
+// What others write while we look: what is read decides what is told, and nothing of it is followed.
+#define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
+
+constexpr unsigned kMostBlocks = kSlotSize / slab::kTinySize;
+
+// The live blocks of one slab, as they are at one moment: `visit` may change them.
+struct Live {
+  char* start;
+  size_t block_size;
+  unsigned carved;
+  uint64_t bits[kMostBlocks / 64];
+};
+
+// A free block has its link in two words from its free until it is handed out (slab/free_block.h).
+HUMMOCK_RACY bool has_link(char* block, bool tiny) {
+  const auto* words = reinterpret_cast<const volatile uintptr_t*>(block);
+  if (tiny) {
+    const auto word = *reinterpret_cast<const volatile uint64_t*>(block);
+    return (word ^ slab::tiny_mask(block)) <= slab::kTinyEnd;
+  }
+  const uintptr_t check = words[0], link = words[1];
+  const bool like = !slab::kMarksLinks || (uint64_t{link ^ slab::secret()} >> 48) == 0;
+  return like && (check ^ link) <= slab::kRemote;
+}
+
+HUMMOCK_RACY uint32_t gone_pages(const SlabHeader* slab) {
+  if (slab->slots != 1) return 0;
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  return slab->gone.own | ((word & slab::kGone) != 0 ? slab->gone.remote : 0u);
+}
+
+// False: there is nothing to be told of.
+HUMMOCK_RACY bool look_at(const SlabHeader* slab, Live* live) {
+  const unsigned size_class = slab->size_class;
+  if (size_class == 0 || size_class >= slab::kClasses) return false;
+  const slab::SizeClass& row = slab::kTable.row[size_class];
+  const uint32_t gone = gone_pages(slab);
+  live->start = slab->start;
+  live->block_size = row.block_size;
+  live->carved = slab->carved;
+  if (live->carved > row.capacity) return false;  // another slab is being made of it
+  for (unsigned i = 0; i < live->carved; ++i) {
+    if (i % 64 == 0) live->bits[i / 64] = 0;
+    char* block = live->start + size_t{i} * row.block_size;
+    const unsigned page = reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage;
+    if ((gone >> page & 1) != 0 || has_link(block, size_class == slab::kTiny)) continue;
+    live->bits[i / 64] |= uint64_t{1} << i % 64;
+  }
+  return live->carved != 0;
+}
+
+bool tell(const Live& live, const Visitor& visitor) {
+  for (unsigned i = 0; i < live.carved; ++i) {
+    if ((live.bits[i / 64] >> i % 64 & 1) == 0) continue;
+    if (visitor.visit(visitor.context, live.start + size_t{i} * live.block_size, live.block_size) == 0)
+      return false;
+  }
+  return true;
+}
+
+struct Large {
+  void* start;  // null: none
+  size_t bytes;
+};
+
+// What the header is of is the heap's, or, without one, no first-class heap's. A slab's blocks go to *live, a
+// large block is returned.
+HUMMOCK_RACY Large look(const SlabHeader* header, const Heap* heap, Live* live) {
+  live->carved = 0;
+  const Kind kind = header->kind;
+  const Heap* home = header->home;
+  // Blocks of threads that can have no heap stand in one that the program knows nothing of.
+  const bool processes = home == nullptr || !home->user || is_common(home);
+  const bool wanted = heap != nullptr ? home == heap : kind == Kind::slab || processes;
+  if (!wanted) return {};
+  if (kind == Kind::large) return {header->start, header->bytes};
+  if (kind == Kind::own_slab || (kind == Kind::slab && heap == nullptr)) look_at(header, live);
+  return {};
+}
+
+// A first-class heap's headers stay as they are while its lock is held.
+Large look_locked(const SlabHeader* header, Heap* heap, Live* live) {
+  if (heap == nullptr) return look(header, nullptr, live);
+  live->carved = 0;
+  if (relaxed(header->home) != heap) return {};
+  os::LockGuard guard(heap->lock);
+  return look(header, heap, live);
+}
+
+bool walk_huge(const Heap* heap, const Visitor& visitor) {
+  constexpr unsigned kTogether = 32;
+  pages::HugeBlock blocks[kTogether];
+  const char* last = nullptr;
+  for (;;) {
+    const unsigned count = pages::list_huge(last, blocks, kTogether);
+    for (unsigned i = 0; i < count; ++i) {
+      last = blocks[i].start;
+      if (blocks[i].home != heap && !(heap == nullptr && is_common(blocks[i].home))) continue;
+      if (visitor.visit(visitor.context, blocks[i].start, blocks[i].bytes) == 0) return false;
+    }
+    if (count < kTogether) return true;
+  }
+}
+
+}  // namespace
+
+void walk_blocks(Heap* heap, const Visitor& visitor) {
+  pages::Headers all;
+  Live live;
+  while (const SlabHeader* header = all.next()) {
+    const Large large = look_locked(header, heap, &live);
+    if (large.start != nullptr && visitor.visit(visitor.context, large.start, large.bytes) == 0) return;
+    if (!tell(live, visitor)) return;
+  }
+  walk_huge(heap, visitor);
+}
+
+namespace {
+
+// Is the slab the one that its heap, whose record stays for ever, hands out blocks from?
+HUMMOCK_RACY bool is_current(const SlabHeader* slab) {
+  const uintptr_t owner = owner_of(slab) & ~kDirect;
+  if (owner == kNobody || owner == kShared) return false;
+  return reinterpret_cast<const Heap*>(owner)->current[slab->size_class] == slab;
+}
+
+HUMMOCK_RACY int used_percent(const SlabHeader* slab) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  const size_t used = (word & slab::kSharedBit) != 0 ? slab->shared_live : slab->live;
+  const size_t back = slab::count_of(word), capacity = slab->capacity;
+  if (used <= back || capacity == 0) return 0;
+  const size_t percent = (used - back) * 100 / capacity;
+  return percent > 100 ? 100 : static_cast<int>(percent);
+}
+
+HUMMOCK_RACY bool is_live(const SlabHeader* slab, const void* p) {
+  const auto block = static_cast<char*>(const_cast<void*>(p));
+  return slab::is_block(slab, p) && !slab::is_gone(slab, p) && !has_link(block, slab::is_tiny(slab));
+}
+
+}  // namespace
+
+int utilisation(const void* p) {
+  const SlabHeader* header = p != nullptr ? pages::find_slab(const_cast<void*>(p)) : nullptr;
+  if (header == nullptr) return -1;
+  const Kind kind = relaxed(header->kind);
+  if (kind == Kind::large || kind == Kind::huge) return p == header->start ? 100 : -1;
+  if ((kind != Kind::slab && kind != Kind::own_slab) || !is_live(header, p)) return -1;
+  return is_current(header) ? 100 : used_percent(header);
+}
+
+}  // namespace hummock::heap

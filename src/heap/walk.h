@@ -1,0 +1,22 @@
+// Live blocks, one by one, beside running threads; and how sparse the slab of one is.
+#ifndef HUMMOCK_HEAP_WALK_H
+#define HUMMOCK_HEAP_WALK_H
+
+#include "heap/heap.h"
+
+namespace hummock::heap {
+
+struct Visitor {
+  int (*visit)(void* context, void* block, size_t size);
+  void* context;
+};
+
+// As hummock_heap_walk, for a heap or for all that is in none; not for the modes that see every call.
+void walk_blocks(Heap* heap, const Visitor& visitor);
+
+// As hummock_slab_utilisation.
+int utilisation(const void* p);
+
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_WALK_H

@@ -1,0 +1,112 @@
+"""hummock export, promtool and Prometheus."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+from support import TOOL, SOURCE, CALM, Target
+
+
+class Exporter(unittest.TestCase):
+    COUNT = int(os.environ.get("OBSERVE_PROCESSES", "8"))
+
+    def setUp(self):
+        self.exporter = subprocess.Popen([TOOL, "export", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, env=CALM)
+        self.addCleanup(self.end, self.exporter)
+        said = self.exporter.stdout.readline().decode()
+        self.url = said.split()[-1]
+        self.assertRegex(said, r"^hummock export: http://127\.0\.0\.1:\d+/metrics$")
+
+    def end(self, process):
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+    def get(self, url, **headers):
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=300) as answer:
+            return answer.headers["Content-Type"], answer.read().decode()
+
+    def test_all_processes_and_those_that_end(self):
+        with contextlib.ExitStack() as stack:
+            targets = [stack.enter_context(Target("threads", 1)) for _ in range(self.COUNT)]
+            for target in targets:
+                target.stats()  # so that it has figures, however busy the machine
+            kind, text = self.get(self.url)
+            self.assertIn("text/plain", kind)
+            for target in targets:
+                self.assertIn(f'hummock_live_bytes{{pid="{target.pid}",program="observe_target"', text)
+            kind, text = self.get(self.url, Accept="application/openmetrics-text; version=1.0.0")
+            self.assertIn("openmetrics", kind)
+            self.assertTrue(text.endswith("# EOF\n"))
+        for _ in range(20):  # they begin and end while they are looked at
+            with Target("idle"):
+                self.get(self.url)
+        self.assertNotIn(f'pid="{targets[0].pid}"', self.get(self.url)[1])
+        self.assertIsNone(self.exporter.poll())
+
+    def test_promtool(self):
+        if shutil.which("promtool") is None:
+            self.skipTest("promtool is not there")
+        with Target("threads", 1, limit_hard="1G") as target:
+            target.stats()
+            checked = subprocess.run(["promtool", "check", "metrics"], input=self.get(self.url)[1], text=True,
+                                     capture_output=True)
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
+        rules = subprocess.run(["promtool", "check", "rules", SOURCE + "/tools/hummock/export/alerts.yml"],
+                               capture_output=True, text=True)
+        self.assertEqual(rules.returncode, 0, rules.stdout + rules.stderr)
+
+    def queries(self):
+        dashboard = json.loads(pathlib.Path(SOURCE, "tools/hummock/export/dashboard.json").read_text())
+        for panel in dashboard["panels"]:
+            for target in panel["targets"]:
+                yield target["expr"].replace("$program", ".*").replace("$pid", ".*")
+
+    def test_what_the_dashboard_asks_for_is_there(self):
+        with Target("threads", 1) as target:
+            target.stats()
+            served = set(re.findall(r"(?m)^(hummock_\w+)", self.get(self.url)[1]))
+        for query in self.queries():
+            for name in re.findall(r"hummock_\w+", query):
+                self.assertIn(name, served)
+
+    def test_prometheus(self):
+        if shutil.which("prometheus") is None:
+            self.skipTest("prometheus is not there")
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            for _ in range(self.COUNT):
+                stack.enter_context(Target("threads", 1, limit_hard="1G"))
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            place = self.url.split("/")[2]
+            pathlib.Path(folder, "prometheus.yml").write_text(
+                "global: {scrape_interval: 5s}\nscrape_configs:\n"  # a busy machine may take long for one
+                f"- {{job_name: hummock, static_configs: [{{targets: ['{place}']}}]}}\n")
+            server = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml",
+                                       f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=CALM)
+            stack.callback(self.end, server)
+            missing = list(self.queries())
+            for _ in range(600):
+                time.sleep(0.5)
+                try:
+                    missing = [each for each in missing if not json.loads(self.get(
+                        f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": each}))[1])
+                               ["data"]["result"]]
+                except OSError:
+                    continue  # it is still starting
+                if not missing:
+                    break
+            self.assertEqual(missing, [])

@@ -1,0 +1,136 @@
+"""What the commands say of a running process."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from support import TOOL, SOURCE, PATIENCE, hummock, Target, page_of
+
+
+class Outside(unittest.TestCase):
+    def check_sums(self, stats):
+        totals = stats["totals"]
+        blocks = sum(row["live_blocks"] * row["block_size"] for row in stats["classes"])
+        self.assertEqual(totals["live"], blocks + totals["large_bytes"])
+        self.assertEqual(totals["cached"], sum(row["cached"] for row in stats["threads"]))
+        self.assertEqual(totals["threads"], len(stats["threads"]))
+        self.assertEqual(totals["purged_pages"], sum(row["purged"] for row in stats["classes"]))
+        for row in stats["classes"]:
+            self.assertLessEqual(row["purged"] + row["untouched"], row["bytes"])
+
+    def test_the_figures_are_those_of_what_lives(self):
+        with Target("hold", 10000, 1000) as target:
+            stats = target.stats()
+        self.check_sums(stats)
+        self.assertLess(stats["age_ms"], 60000)
+        row = next(row for row in stats["classes"] if row["block_size"] == 1024)
+        self.assertGreaterEqual(row["live_blocks"], 10000)
+        self.assertLessEqual(row["live_blocks"], 10000 + 1100)  # what the thread has at hand
+        self.assertLessEqual(stats["totals"]["live"], stats["totals"]["committed"])
+        self.assertEqual(stats["totals"]["threads"], 1)
+        self.assertEqual(stats["threads"][0]["id"], int(target.pid))
+        self.assertEqual(stats["options"]["decay_ms"], "1000")
+
+    def test_json_is_as_its_schema_says(self):
+        import jsonschema
+        schema = json.loads(pathlib.Path(SOURCE, "docs/figures.schema.json").read_text())
+        with Target("threads", 3) as target:
+            jsonschema.validate(target.stats(), schema)
+            for line in hummock("ps", "--json").stdout.splitlines():
+                jsonschema.validate(json.loads(line), schema)
+        with tempfile.TemporaryDirectory() as folder:
+            with Target("idle", stats=folder + "/stats-%p") as target:
+                pass
+            stats = json.loads(pathlib.Path(folder, "stats-" + target.pid).read_text())
+            jsonschema.validate(stats, schema)
+            self.assertEqual((stats["pid"], stats["program"]), (int(target.pid), "observe_target"))
+
+    def test_names_tags_and_times(self):
+        with Target("names") as target:
+            stats = target.stats()
+            text = hummock("stats", target.pid, *PATIENCE).stdout
+            metrics = hummock("stats", target.pid, "--prometheus", *PATIENCE).stdout
+        (heap,) = stats["heaps"]
+        self.assertEqual(heap["name"], "requests")
+        self.assertGreaterEqual(heap["live"], 1000 * 1000)
+        (space,) = stats["spaces"]
+        self.assertEqual((space["name"], space["bytes"], space["live_blocks"]), ("orders", 1 << 20, 0))
+        drawn = {row["tag"]: row["bytes"] for row in stats["tags"]}
+        self.assertLessEqual({0, 17, 18}, set(drawn))
+        for tag in (17, 18):
+            self.assertLess(abs(drawn[tag] - 112 * 10000 * (tag + 1)), 20000)
+        timed = sum(row["calls"] for row in stats["slow_calls"]["below_ns"])
+        self.assertGreater(timed, 10)  # of some 10,000, one in 256
+        self.assertGreater(stats["slow_calls"]["total_ns"], 0)
+        for words in ("requests", "orders", r"(?m)^ +18 +\d", "slow calls: half below"):
+            self.assertRegex(text, words)
+        self.assertRegex(metrics, r'(?m)^hummock_tag_drawn_bytes_total{.*tag="17"} \d+$')
+        buckets = [int(count) for count in re.findall(r"(?m)^hummock_slow_call_seconds_bucket{.*} (\d+)$", metrics)]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertRegex(metrics, rf"(?m)^hummock_slow_call_seconds_count{{.*}} {buckets[-1]}$")
+
+    def test_tables_and_metrics(self):
+        with Target("threads", 2) as target:
+            text = hummock("stats", target.pid, *PATIENCE).stdout
+            self.assertRegex(text, rf"^observe_target \({target.pid}\), Hummock \d")
+            self.assertRegex(hummock("ps").stdout, rf"(?m)^ +{target.pid} observe_target ")
+            metrics = hummock("stats", target.pid, "--prometheus", *PATIENCE).stdout
+        self.assertTrue(metrics.endswith("# EOF\n"))
+        self.assertRegex(metrics, rf'(?m)^hummock_live_bytes{{pid="{target.pid}",program="observe_target",cgroup="[^"]*"}} \d+$')
+        families = re.findall(r"(?m)^# TYPE (\w+) ", metrics)
+        self.assertEqual([name for name, times in collections.Counter(families).items() if times > 1], [])
+
+    def test_by_name(self):
+        with Target("threads", 1) as target:
+            lines = hummock("stats", "observe_target", "--json", *PATIENCE, status=None).stdout.splitlines()
+            self.assertIn(int(target.pid), [json.loads(line)["pid"] for line in lines])
+
+    def test_who_makes_no_call_is_told_of(self):
+        with Target("idle") as target:
+            done = hummock("stats", target.pid, "--wait", "1", status=1)
+            self.assertRegex(done.stderr, rf"^hummock stats: process {target.pid}: .*no call")
+        with Target("hold", 10, 1000) as target:
+            target.stats()
+            done = hummock("stats", target.pid, "--wait", "1")
+            self.assertRegex(done.stdout, r"(now|as of [\d.]+ s ago)")
+
+    def test_what_cannot_be_seen(self):
+        self.assertRegex(hummock("stats", "999999999", status=1).stderr, "there is no such process|no process")
+        self.assertRegex(hummock("stats", str(os.getpid()), status=1).stderr, "does not run on Hummock")
+        self.assertRegex(hummock("stats", "no-such-program", status=1).stderr, "there is no process")
+        with Target("threads", 1, observe="off") as target:
+            self.assertIsNone(page_of(target.pid))
+            self.assertRegex(hummock("stats", target.pid, status=1).stderr, "observe is off")
+
+    def test_the_child_of_a_fork_has_its_own(self):
+        with Target("fork") as target:
+            child = target.said[0]
+            parents = json.loads(hummock("stats", target.pid, "--json", *PATIENCE).stdout)
+            childs = json.loads(hummock("stats", child, "--json", *PATIENCE).stdout)
+            self.assertEqual((parents["pid"], childs["pid"]), (int(target.pid), int(child)))
+            self.assertEqual([row["id"] for row in parents["threads"] if row["id"] in
+                              [row["id"] for row in childs["threads"]]], [])
+
+    def test_descriptors_closed_blindly(self):
+        with Target("close") as target:
+            done = hummock("stats", target.pid, *PATIENCE, status=None)
+            if os.geteuid() == 0:
+                self.assertEqual(done.returncode, 0, done.stderr)
+            else:
+                self.assertRegex(done.stderr, "closed the descriptor")
+
+    def test_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        with Target("threads", 1) as target:
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", TOOL, "stats",
+                                   target.pid], capture_output=True, text=True, cwd="/")
+            if "Permission denied" in done.stderr and "setpriv" in done.stderr:
+                self.skipTest("the tool stands where others may not go")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("belongs to somebody else", done.stderr)
