@@ -11,6 +11,8 @@
 #include "faces/family.h"
 #include "heap/attach.h"
 #include "heap/limit_notice.h"
+#include "heap/sampling.h"
+#include "observe/profile.h"
 #include "observe/snapshot.h"
 #include "observe/stats.h"
 #include "pages/limits.h"
@@ -187,6 +189,18 @@ int hummock_option_set(const char* name, const char* value) noexcept {
   const int error = options::set(name, value);
   pages::renew_limits();
   return error;
+}
+
+int hummock_profile_start(size_t bytes) noexcept {
+  return heap::sampling::set_mean(bytes != 0 ? bytes : size_t{options::values.profile_bytes});
+}
+
+int hummock_profile_stop() noexcept {
+  return heap::sampling::set_mean(0);
+}
+
+int hummock_profile_write(const char* path) noexcept {
+  return observe::write_profile(path);
 }
 
 int hummock_on_limit(hummock_limit_handler handler) noexcept {

@@ -13,6 +13,7 @@
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/sampling.h"
 #include "heap/served.h"
 #include "heap/user.h"
 #include "os/os.h"
@@ -37,8 +38,11 @@ constexpr MediumOffsets make_medium_offsets() {
 constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
 static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
 
-// For the modes that see every call.
+void* counted_block(size_t align, size_t size, bool zero);  // while blocks are sampled, or a moment after
+
+// For the modes that see every call, and for samples.
 void* special_block(size_t align, size_t size, bool zero) {
+  if (!sees_every_call()) return counted_block(align, size, zero);
   if (served::is_on()) return served::allocate(align, size, zero);
   if (is_checked()) return checked::allocate(nullptr, align, size, zero);
   if (is_served()) return served::allocate(align, size, zero);
@@ -123,7 +127,8 @@ void copy(void* to, void* from, size_t size) {
 }
 
 void* move(const Block& block, void* p, size_t size, bool zero) {
-  void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : other_block(size);
+  void* fresh =
+      block.heap != nullptr && !block.heap->samples ? user_allocate(block.heap, size) : other_block(size);
   if (fresh == nullptr) return nullptr;
   copy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -181,7 +186,9 @@ void* resize(void* p, size_t size, bool zero) {
   const Block block = find_block("realloc", p);
   if (still_fits(block.room, size)) return zero ? zero_tail(p, size) : p;
   if (block.is_large() && !(zero && size > block.room)) {
+    const sampling::Rest rest = sampling::begin_resize(block);
     void* resized = resize_large(block.header, size);
+    sampling::end_resize(rest, block, resized, size);
     if (resized != nullptr) return zero ? zero_tail(resized, size) : resized;
   }
   return move(block, p, size, zero);
@@ -199,6 +206,22 @@ void* allocate_slow(Bin* bin) {
   return small_block(static_cast<unsigned>(bin - heap->bins));
 }
 
+namespace {
+
+// As malloc without the modes: where it has counted the block, or need not.
+__attribute__((always_inline)) inline void* plain_block(size_t size) {
+  if (size > slab::kMaxSmall) {
+    void* large = near_block(size);
+    return large != nullptr ? large : large_block(size, kSlotSize, false);
+  }
+  Heap* heap = thread_heap;
+  Bin* bin = size <= kDirectSize ? bin_of_size(heap, size) : &heap->bins[slab::class_of(size)];
+  void* block = pop(bin);
+  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
+}
+
+}  // namespace
+
 void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit.value) != 0, true)) {
@@ -214,12 +237,13 @@ void* allocate_medium(size_t size) {
   }
   if (served::is_on()) return served::allocate_plain(size);
   if (sees_every_call()) return special_block(0, size, false);
-  return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
-                                : small_block(slab::class_of(size == 0 ? 1 : size));
+  if (sampling::passes(thread_heap, size)) return plain_block(size);
+  return counted_block(0, size, false);
 }
 
-void* allocate_zeroed(size_t size) {
-  if (sees_every_call()) return special_block(0, size, true);
+namespace {
+
+__attribute__((always_inline)) inline void* zeroed_block(size_t size) {
   if (size > slab::kMaxSmall) {
     void* block = near_block(size);
     return block != nullptr ? memset(block, 0, usable_size(block)) : large_block(size, kSlotSize, true);
@@ -232,12 +256,39 @@ void* allocate_zeroed(size_t size) {
   return memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 
-void* allocate_aligned(size_t align, size_t size) {
-  if (sees_every_call()) return special_block(align, size, false);
-  if (align <= slab::kStep) return allocate(size);
+__attribute__((always_inline)) inline void* aligned_block(size_t align, size_t size) {
+  if (align <= slab::kStep) return plain_block(size);
   if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
   const unsigned size_class = aligned_class(align, size);
   return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
+}
+
+// What a sampled block's slab would be: as small_block does, or a large block.
+__attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
+  const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
+  void* block = small ? sampling::allocate_small(align, size, zero) : nullptr;
+  if (block != nullptr) return block;
+  block = zero ? zeroed_block(size) : aligned_block(align, size);
+  if (block != nullptr && !small) sampling::mark_large(block, size);
+  return block;
+}
+
+__attribute__((noinline)) void* counted_block(size_t align, size_t size, bool zero) {
+  const bool usual = sampling::passes(thread_heap, size) || !sampling::is_due(size);
+  if (__builtin_expect(!usual, false)) return sampled_block(align, size, zero);
+  return zero ? zeroed_block(size) : aligned_block(align, size);
+}
+
+}  // namespace
+
+void* allocate_zeroed(size_t size) {
+  if (relaxed(fast_limit.value) == 0) return special_block(0, size, true);
+  return zeroed_block(size);
+}
+
+void* allocate_aligned(size_t align, size_t size) {
+  if (relaxed(fast_limit.value) == 0) return special_block(align, size, false);
+  return aligned_block(align, size);
 }
 
 void* reallocate(void* p, size_t size) {
@@ -283,9 +334,9 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
 }  // namespace
 
 void release_sized_slow(void* p, size_t size) {
-  if (size <= kDirectSize || size > slab::kMaxSmall || sees_every_call()) {
-    return release_claimed("free_sized", p, 0, size);
-  }
+  // Small ones come by here when they are not plainly what they should be, or while blocks are sampled.
+  const bool odd = size <= kDirectSize && relaxed(fast_limit.value) != 0;
+  if (odd || size > slab::kMaxSmall || sees_every_call()) return release_claimed("free_sized", p, 0, size);
   const Bin* expected = &thread_heap->bins[slab::class_of(size)];
   release_or(p, expected, [=](intptr_t) { release_claimed("free_sized", p, 0, size); });
 }

@@ -9,6 +9,7 @@
 #include "heap/magazine.h"
 #include "heap/observer.h"
 #include "heap/refill.h"
+#include "heap/sampling.h"
 #include "heap/served.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -22,6 +23,7 @@
 namespace hummock::heap {
 
 base::OwnLine<size_t> fast_limit;
+bool is_plain;
 uint32_t forks;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
@@ -136,6 +138,7 @@ void after_fork_in_child() {
   shard::reset_all();
   reset_idle();
   if (observer.in_child != nullptr) observer.in_child();
+  sampling::in_child();
   ++forks;
   if (thread_heap->attached) note_thread(thread_heap);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
@@ -165,7 +168,10 @@ void initialise() {
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
-    if (!served && !options::values.checked) set_relaxed(fast_limit.value, kDirectSize);
+    if (!served && !options::values.checked) {
+      set_relaxed(is_plain, true);
+      set_relaxed(fast_limit.value, kDirectSize);
+    }
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.

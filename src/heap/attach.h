@@ -19,7 +19,7 @@ Heap* common_heap();
 bool read_is_checked();
 bool read_is_served();
 inline bool sees_every_call() {
-  return relaxed(fast_limit.value) == 0;
+  return !relaxed(is_plain);
 }
 inline bool is_checked() {
   return sees_every_call() && read_is_checked();

@@ -51,6 +51,7 @@ struct Heap {
   bool attached;                        // a thread's; not a sentinel
   bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
+  bool samples;                         // first-class: of sampled blocks (heap/sampling.h)
   uint32_t leaving;                     // checked mode: its blocks on their way out of quarantine. Atomic.
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
@@ -63,6 +64,8 @@ struct Heap {
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
   uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
   uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
+  uint64_t until_sample;                // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
+  uint64_t sample_mean, sample_random;  // what it was drawn of
   SlabList full;                        // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
