@@ -47,6 +47,7 @@ typedef struct hummock_profile_head {
   uint32_t on;   /* are blocks sampled now? */
   uint64_t started;
   char library[16]; /* the version of Hummock, ended by NUL */
+  char program[16]; /* the process's name, likewise; control characters may be in it */
   uint64_t mean;    /* bytes from one sample to the next, on average */
 
   uint32_t stacks; /* entries in use of each table; the first stack is of samples without one */

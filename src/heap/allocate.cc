@@ -208,16 +208,29 @@ void* allocate_slow(Bin* bin) {
 
 namespace {
 
-// As malloc without the modes: where it has counted the block, or need not.
-__attribute__((always_inline)) inline void* plain_block(size_t size) {
-  if (size > slab::kMaxSmall) {
-    void* large = near_block(size);
-    return large != nullptr ? large : large_block(size, kSlotSize, false);
-  }
-  Heap* heap = thread_heap;
+// Small and usual: the thread has a heap then.
+__attribute__((always_inline)) inline void* small_plain_block(Heap* heap, size_t size) {
   Bin* bin = size <= kDirectSize ? bin_of_size(heap, size) : &heap->bins[slab::class_of(size)];
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
+}
+
+// As malloc without the modes: where it has counted the block, or need not.
+void* plain_block(size_t size) {
+  if (size <= slab::kMaxSmall) return small_plain_block(thread_heap, size);
+  void* large = near_block(size);
+  return large != nullptr ? large : large_block(size, kSlotSize, false);
+}
+
+// malloc for the modes that see every call, and for samples. All but the usual is left by tail calls.
+__attribute__((noinline)) void* watched_block(size_t size) {
+  if (__builtin_expect(!sees_every_call() && size <= slab::kMaxSmall, true)) {
+    Heap* heap = thread_heap;
+    if (__builtin_expect(sampling::passes(heap, size), true)) return small_plain_block(heap, size);
+    return counted_block(0, size, false);
+  }
+  if (served::is_on()) return served::allocate_plain(size);
+  return special_block(0, size, false);
 }
 
 }  // namespace
@@ -235,10 +248,7 @@ void* allocate_medium(size_t size) {
     void* block = near_block(size);
     return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
-  if (served::is_on()) return served::allocate_plain(size);
-  if (sees_every_call()) return special_block(0, size, false);
-  if (sampling::passes(thread_heap, size)) return plain_block(size);
-  return counted_block(0, size, false);
+  return watched_block(size);
 }
 
 namespace {

@@ -49,6 +49,7 @@ void write_head(hummock_profile_t* table) {
   head->size = sizeof *table;
   head->started = os::now_ns();
   memcpy(head->library, base::kVersion, sizeof base::kVersion);
+  os::program_name(head->program, sizeof head->program);
   __atomic_store_n(&head->magic, HUMMOCK_PROFILE_MAGIC,
                    __ATOMIC_RELEASE);  // last: who reads it sees the rest
 }

@@ -1,0 +1,199 @@
+#include "names.h"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace hummock::tool {
+namespace {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text =
+      name[0] == '_' && name[1] == 'Z' ? abi::__cxa_demangle(name, nullptr, nullptr, &status) : nullptr;
+  std::string result = text != nullptr && status == 0 ? text : name;
+  free(text);
+  return result;
+}
+
+std::string hex(uint64_t number) {
+  char text[32];
+  snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+// A file below a folder of which nothing leads out; -1 where the kernel cannot, or it is no file.
+int open_below(const std::string& root, const std::string& path) {
+  const int folder = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  open_how how = {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_IN_ROOT;
+  const int fd = static_cast<int>(syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
+  close(folder);
+  return fd;
+}
+
+int open_code(const std::string& root, const std::string& path) {
+  if (path.empty() || path[0] != '/') return -1;
+  int fd = root.empty() ? -1 : open_below(root, path);
+  if (fd < 0) fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat about;
+  if (fd >= 0 && (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))) {
+    close(fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// The function's name as the linker knows it, where that is said: with its namespaces and parameters.
+std::string name_of(Dwarf_Die* die) {
+  Dwarf_Attribute attribute;
+  for (const unsigned which :
+       {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}, unsigned{DW_AT_name}}) {
+    if (dwarf_attr_integrate(die, which, &attribute) == nullptr) continue;
+    if (const char* name = dwarf_formstring(&attribute)) return demangled(name);
+  }
+  return "";
+}
+
+struct Line {
+  std::string file;
+  unsigned line = 0;
+};
+
+// Where an inlined function was called.
+Line call_of(Dwarf_Die* die, Dwarf_Die* unit) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0, line = 0;
+  Dwarf_Files* files = nullptr;
+  size_t count = 0;
+  if (dwarf_attr(die, DW_AT_call_file, &attribute) == nullptr || dwarf_formudata(&attribute, &file) != 0)
+    return {};
+  if (dwarf_attr(die, DW_AT_call_line, &attribute) == nullptr || dwarf_formudata(&attribute, &line) != 0)
+    return {};
+  if (dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count) return {};
+  const char* name = dwarf_filesrc(files, file, nullptr, nullptr);
+  return {name != nullptr ? name : "", static_cast<unsigned>(line)};
+}
+
+}  // namespace
+
+struct Names::State {
+  Dwfl* dwfl = nullptr;
+  Dwfl_Callbacks callbacks = {};
+  std::vector<RawModule> modules;
+  std::map<uint64_t, std::vector<Place>> known;
+
+  const RawModule* module_of(uint64_t address) const {
+    for (const RawModule& each : modules)
+      if (address >= each.start && address < each.end) return &each;
+    return nullptr;
+  }
+
+  std::vector<Place> look_up(uint64_t call) const;
+  void add_by_dwarf(Dwfl_Module* module, uint64_t call, const Line& at, std::vector<Place>* out) const;
+};
+
+namespace {
+
+int no_elf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) {
+  return -1;  // all files are given
+}
+
+}  // namespace
+
+Names::Names(const RawProfile& profile, const std::string& root) : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.modules = profile.modules;
+  state.callbacks.find_elf = no_elf;
+  state.callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+  state.callbacks.section_address = dwfl_offline_section_address;
+  state.dwfl = dwfl_begin(&state.callbacks);
+  if (state.dwfl == nullptr) return;
+  dwfl_report_begin(state.dwfl);
+  for (const RawModule& module : state.modules) {
+    const int fd = open_code(root, module.path);
+    if (fd < 0) continue;
+    const std::string name = base_name(module.path);
+    if (dwfl_report_elf(state.dwfl, name.c_str(), module.path.c_str(), fd, module.base, true) == nullptr)
+      close(fd);
+  }
+  dwfl_report_end(state.dwfl, nullptr, nullptr);
+}
+
+Names::~Names() {
+  if (state_->dwfl != nullptr) dwfl_end(state_->dwfl);
+}
+
+// Scopes are from the innermost block outwards to the function; each inlined one says where it was called.
+void Names::State::add_by_dwarf(Dwfl_Module* module, uint64_t call, const Line& at,
+                                std::vector<Place>* out) const {
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
+  if (unit == nullptr) return;
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes(unit, call - bias, &scopes);
+  Line line = at;
+  for (int i = 0; i < count; ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+    const std::string name = name_of(&scopes[i]);
+    if (!name.empty()) out->push_back({name, line.file, line.line, false});
+    if (tag == DW_TAG_subprogram) break;
+    line = call_of(&scopes[i], unit);
+  }
+  free(scopes);
+}
+
+std::vector<Place> Names::State::look_up(uint64_t call) const {
+  std::vector<Place> places;
+  const RawModule* raw = module_of(call);
+  if (raw == nullptr) return {{hex(call), "", 0, false}};
+  const std::string file = base_name(raw->path);
+  Dwfl_Module* module = dwfl != nullptr ? dwfl_addrmodule(dwfl, call) : nullptr;
+  if (module != nullptr) {
+    Line line;
+    if (Dwfl_Line* found = dwfl_module_getsrc(module, call)) {
+      int number = 0;
+      const char* source = dwfl_lineinfo(found, nullptr, &number, nullptr, nullptr, nullptr);
+      if (source != nullptr) line = {source, static_cast<unsigned>(std::max(number, 0))};
+    }
+    add_by_dwarf(module, call, line, &places);
+    if (places.empty()) {
+      GElf_Off offset = 0;
+      GElf_Sym symbol;
+      const char* name = dwfl_module_addrinfo(module, call, &offset, &symbol, nullptr, nullptr, nullptr);
+      if (name != nullptr) places.push_back({demangled(name), line.file, line.line, false});
+    }
+  }
+  if (places.empty()) places.push_back({file + "+" + hex(call - raw->base), "", 0, false});
+  const bool ours = file.rfind("libhummock.so", 0) == 0;
+  for (Place& place : places) place.of_allocator = ours || place.function.rfind("hummock::", 0) == 0;
+  return places;
+}
+
+const std::vector<Place>& Names::find(uint64_t address) {
+  auto [at, fresh] = state_->known.try_emplace(address);
+  // The call, not what comes after it: the last of a function may be a call that does not return.
+  if (fresh) at->second = state_->look_up(address - 1);
+  return at->second;
+}
+
+}  // namespace hummock::tool
