@@ -74,7 +74,7 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
       ->capture_default_str();
   command->add_option("--lib", options->library, "the library to preload");
-  command->positionals_at_end()->footer(kNotes);
+  command->footer(kNotes);
 }
 
 std::string check_profile_options(const CLI::App& command, ProfileOptions* options) {

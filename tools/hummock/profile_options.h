@@ -26,7 +26,7 @@ struct ProfileOptions {
   } flags;
   View view = View::automatic;  // as they say
   unsigned top = 20;
-  unsigned wait_ms = 1000;
+  unsigned wait_ms = 3000;
   std::string pprof, folded, speedscope, html;
   std::string library;
   bool quiet = false;  // no table

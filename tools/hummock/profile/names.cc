@@ -73,6 +73,11 @@ std::string name_of(Dwarf_Die* die) {
   return "";
 }
 
+bool is_function(Dwarf_Die* die) {
+  const int tag = dwarf_tag(die);
+  return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram;
+}
+
 struct Line {
   std::string file;
   unsigned line = 0;
@@ -142,24 +147,29 @@ Names::~Names() {
   if (state_->dwfl != nullptr) dwfl_end(state_->dwfl);
 }
 
-// Scopes are from the innermost block outwards to the function; each inlined one says where it was called.
+// dwarf_getscopes() leaves an inlined function for where it is written, not for where it was inlined: so its
+// innermost function alone is taken, and dwarf_getscopes_die() leads outwards from there.
 void Names::State::add_by_dwarf(Dwfl_Module* module, uint64_t call, const Line& at,
                                 std::vector<Place>* out) const {
   Dwarf_Addr bias = 0;
   Dwarf_Die* unit = dwfl_module_addrdie(module, call, &bias);
   if (unit == nullptr) return;
+  Dwarf_Die* around = nullptr;
+  const int count = dwarf_getscopes(unit, call - bias, &around);
+  int first = 0;
+  while (first < count && !is_function(&around[first])) ++first;
   Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, call - bias, &scopes);
+  const int depth = first < count ? dwarf_getscopes_die(&around[first], &scopes) : 0;
   Line line = at;
-  for (int i = 0; i < count; ++i) {
-    const int tag = dwarf_tag(&scopes[i]);
-    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+  for (int i = 0; i < depth; ++i) {
+    if (!is_function(&scopes[i])) continue;
     const std::string name = name_of(&scopes[i]);
     if (!name.empty()) out->push_back({name, line.file, line.line, false});
-    if (tag == DW_TAG_subprogram) break;
+    if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram) break;
     line = call_of(&scopes[i], unit);
   }
   free(scopes);
+  free(around);
 }
 
 std::vector<Place> Names::State::look_up(uint64_t call) const {

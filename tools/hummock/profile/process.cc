@@ -72,7 +72,10 @@ class Watched {
     if (before_ && before_->on && (mean == 0 || before_->mean == mean)) return "";
     if (!before_ && !may_make_page(pid_, &why)) return why;
     const int64_t value = mean != 0 ? static_cast<int64_t>(mean) : -1;
-    why = why_not(page_.request(HUMMOCK_REQUEST_PROFILE, 0, value, wait_ms_));
+    const int result = page_.request(HUMMOCK_REQUEST_PROFILE, 0, value, wait_ms_);
+    // Who answers later shall not begin when nobody looks.
+    if (result < 0) page_.request(HUMMOCK_REQUEST_PROFILE, 0, 0, 0);
+    why = why_not(result);
     if (!why.empty()) return why;
     ours_ = true;
     if (!before_) open_files();

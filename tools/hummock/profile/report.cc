@@ -13,6 +13,15 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+// How a program or a thread begins says nothing about it.
+bool is_start(const Place& place) {
+  for (const char* name :
+       {"__libc_start_call_main", "__libc_start_main_impl", "__libc_start_main@@GLIBC_2.34", "_start",
+        "start_thread", "clone3", "__clone3", "__clone"})
+    if (place.function == name) return true;
+  return false;
+}
+
 // What is inside parentheses and angle brackets says little in a line.
 std::string shortened(const std::string& name) {
   std::string text;
@@ -24,7 +33,27 @@ std::string shortened(const std::string& name) {
     if (depth == 0) text += c;
     if (!is_operator && depth > 0 && (c == '>' || c == ')') && --depth == 0 && c == '>') text += "<>";
   }
+  // Of templates the result comes first.
+  const size_t blank = text.rfind(' ');
+  if (blank != std::string::npos && text.find("operator") == std::string::npos) text.erase(0, blank + 1);
   return text.empty() ? name : text;
+}
+
+// Of the C++ library: how a container asks says less than who has the container.
+bool is_library(const Place& place) {
+  const std::string name = shortened(place.function);
+  return name.rfind("std::", 0) == 0 || name.rfind("__gnu_cxx::", 0) == 0 ||
+         name.rfind("operator new", 0) == 0;
+}
+
+// What a table shows of a stack: the first function that is not the library's, and those that call it.
+std::vector<Place> shown_places(const Stack& stack) {
+  std::vector<Place> shown;
+  for (const Place& place : stack.places) {
+    if (!shown.empty() && is_start(place)) break;
+    if (!is_library(place)) shown.push_back(place);
+  }
+  return shown.empty() ? stack.places : shown;
 }
 
 std::string place_text(const Place& place) {
@@ -69,12 +98,35 @@ void merge_equal(std::vector<Stack>* stacks) {
   *stacks = std::move(merged);
 }
 
+// Of the Poisson distribution: the usual error of so many samples is their square root.
+std::string error_text(const Report& report, const Stack& stack, View view) {
+  if (report.mean <= 1) return "";
+  double samples = static_cast<double>(view == View::live ? stack.live_samples : stack.samples);
+  if (view == View::peak && stack.churn.blocks > 0) samples *= stack.peak.blocks / stack.churn.blocks;
+  return samples < 0.5 ? "?" : fmt::format("{:.0f}%", 100 / std::sqrt(samples));
+}
+
+// As a table shows them: stacks that look the same there are one. `line`: of where memory was asked for.
+std::vector<Stack> grouped(const std::vector<Stack>& stacks, bool line) {
+  std::vector<Stack> groups;
+  std::map<std::string, size_t> known;
+  for (const Stack& each : stacks) {
+    Stack shown = each;
+    shown.places = shown_places(each);
+    std::string key = line ? place_text(shown.places.front()) : "";
+    for (const Place& place : shown.places) key += "\n" + place.function;
+    const auto [at, fresh] = known.try_emplace(key, groups.size());
+    fresh ? groups.push_back(std::move(shown)) : add_to(&groups[at->second], shown);
+  }
+  return groups;
+}
+
 // Lines of callers, as many as fit into two.
-std::string callers_text(const Stack& stack, size_t columns) {
+std::string callers_text(const std::vector<Place>& places, size_t columns) {
   std::string text;
   size_t used = 0;
-  for (size_t i = 1; i < stack.places.size(); ++i) {
-    const std::string name = "< " + shortened(stack.places[i].function) + " ";
+  for (size_t i = 1; i < places.size(); ++i) {
+    const std::string name = "< " + shortened(places[i].function) + " ";
     if (used + name.size() > 2 * columns) {
       text += "...";
       break;
@@ -174,8 +226,9 @@ void add_profile(Report* report, const RawProfile& profile, const std::string& r
 }
 
 std::string table(const Report& report, View view, unsigned top, unsigned columns) {
+  const std::vector<Stack> groups = grouped(report.stacks, true);
   std::vector<const Stack*> sorted;
-  for (const Stack& stack : report.stacks)
+  for (const Stack& stack : groups)
     if (stack.of(view).bytes > 0) sorted.push_back(&stack);
   std::sort(sorted.begin(), sorted.end(),
             [view](const Stack* a, const Stack* b) { return a->of(view).bytes > b->of(view).bytes; });
@@ -188,15 +241,11 @@ std::string table(const Report& report, View view, unsigned top, unsigned column
   for (const Stack* stack : sorted) {
     if (top != 0 && shown++ == top) break;
     const Amount& amount = stack->of(view);
-    const uint64_t samples = view == View::live ? stack->live_samples : stack->samples;
-    // The number of samples is of the Poisson distribution: its square root is the usual error.
-    const std::string error = report.mean <= 1 ? ""
-                              : samples == 0   ? "?"
-                                               : fmt::format("{:.0f}%", 100 / std::sqrt(double(samples)));
+    const std::vector<Place>& places = stack->places;
     text += fmt::format("{:>10} {:5.1f}% {:9.0f} {:>6}  {}\n", bytes_text(amount.bytes),
-                        100 * amount.bytes / total, amount.blocks, error,
-                        cut(place_text(stack->places.front()), room));
-    text += wrapped(callers_text(*stack, room), kIndent + 2, room - 2);
+                        100 * amount.bytes / total, amount.blocks, error_text(report, *stack, view),
+                        cut(place_text(places.front()), room));
+    text += wrapped(callers_text(places, room), kIndent + 2, room - 2);
   }
   if (sorted.size() > shown && top != 0)
     text += fmt::format("{} more stacks: --top 0 prints all\n", sorted.size() - top);
@@ -204,21 +253,22 @@ std::string table(const Report& report, View view, unsigned top, unsigned column
 }
 
 std::string difference(const Report& before, const Report& after, View view, unsigned top, unsigned columns) {
-  std::map<std::string, std::pair<const Stack*, Amount>> changes;
-  for (const Report* report : {&after, &before}) {
-    for (const Stack& each : report->stacks) {
-      Stack stack = each;
-      stack.process.clear();  // another run is another process
-      auto& change = changes.try_emplace(key_of(stack), &each, Amount()).first->second;
+  std::vector<Stack> both;
+  for (const Report* report : {&before, &after}) {
+    for (Stack stack : report->stacks) {
       const double sign = report == &after ? 1 : -1;
-      change.second += {sign * each.of(view).bytes, sign * each.of(view).blocks};
+      const Amount amount = stack.of(view);
+      stack.live = {sign * amount.bytes, sign * amount.blocks};
+      both.push_back(std::move(stack));
     }
   }
-  std::vector<const std::pair<const Stack*, Amount>*> sorted;
-  for (const auto& [key, change] : changes)
-    if (std::fabs(change.second.bytes) >= 0.5) sorted.push_back(&change);
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return std::fabs(a->second.bytes) > std::fabs(b->second.bytes);
+  // Lines change from one version of a program to the next.
+  const std::vector<Stack> changes = grouped(both, false);
+  std::vector<const Stack*> sorted;
+  for (const Stack& change : changes)
+    if (std::fabs(change.live.bytes) >= 0.5) sorted.push_back(&change);
+  std::sort(sorted.begin(), sorted.end(), [](const Stack* a, const Stack* b) {
+    return std::fabs(a->live.bytes) > std::fabs(b->live.bytes);
   });
   const double from = before.total(view).bytes, to = after.total(view).bytes;
   std::string text = fmt::format("{}: {}, then {}: {}{}\n", title_of(view), bytes_text(from), bytes_text(to),
@@ -227,10 +277,11 @@ std::string difference(const Report& before, const Report& after, View view, uns
   constexpr size_t kIndent = 22;
   const size_t room = columns > kIndent + 30 ? columns - kIndent : 30;
   for (size_t i = 0; i < sorted.size() && (top == 0 || i < top); ++i) {
-    const auto& [stack, amount] = *sorted[i];
+    const Amount& amount = sorted[i]->live;
+    const std::vector<Place>& places = sorted[i]->places;
     text += fmt::format("{:>10} {:+9.0f}  {}\n", (amount.bytes > 0 ? "+" : "") + bytes_text(amount.bytes),
-                        amount.blocks, cut(place_text(stack->places.front()), room));
-    text += wrapped(callers_text(*stack, room), kIndent + 2, room - 2);
+                        amount.blocks, cut(shortened(places.front().function), room));
+    text += wrapped(callers_text(places, room), kIndent + 2, room - 2);
   }
   return text;
 }
