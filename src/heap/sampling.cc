@@ -120,6 +120,7 @@ uint64_t mean() {
 
 int set_mean(uint64_t mean) {
   if (mean > kMostMean) return EINVAL;
+  initialise();
   if (sees_every_call()) return EPERM;
   if (mean != 0 && !open_table(true, true)) return ENOMEM;
   switch_to(mean);
