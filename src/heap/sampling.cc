@@ -7,6 +7,7 @@
 #include "heap/attach.h"
 #include "heap/block.h"
 #include "heap/large.h"
+#include "heap/observer.h"
 #include "heap/sample_chance.h"
 #include "heap/user.h"
 #include "os/backtrace.h"
@@ -110,6 +111,8 @@ void add(void* block, size_t size) {
   const unsigned count = os::callers(frames, HUMMOCK_PROFILE_DEPTH);
   add_sample({block, size, weight.bytes, weight.blocks, thread_heap->thread_id}, frames, count);
   errno = saved;
+  // Who asks has waited for a call that leaves the fast path: no lock is held here.
+  if (is_asked()) observer.serve();
 }
 
 }  // namespace

@@ -119,9 +119,6 @@ class Watched {
 
 // Until so many seconds have passed, a signal came, or all processes have ended.
 double wait_for(double seconds, const std::vector<Watched>& all) {
-  struct sigaction action = {};
-  action.sa_handler = on_signal;
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   const double from = seconds_now();
   while (stopped == 0 && seconds_now() - from < seconds) {
     bool alive = false;
@@ -136,6 +133,9 @@ double wait_for(double seconds, const std::vector<Watched>& all) {
 }  // namespace
 
 std::optional<Report> watch_processes(const ProfileOptions& options) {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
   std::vector<Watched> all;
   const std::vector<int> pids = find_processes(options.process);
   if (pids.empty()) fprintf(stderr, "hummock profile: there is no process %s\n", options.process.c_str());
