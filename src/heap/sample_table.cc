@@ -66,7 +66,9 @@ bool is_known(const Profile* to, const os::CodeFile& file) {
   uint32_t count = load(used.modules);
   while (count != 0) {
     const hummock_profile_module_t& each = to->module[--count];
-    if (load(each.start) == file.start) return load(each.end) == file.end && load(each.base) == file.base;
+    // acquire: pairs with the release in note_module.
+    if (__atomic_load_n(&each.start, __ATOMIC_ACQUIRE) == file.start)
+      return load(each.end) == file.end && load(each.base) == file.base;
   }
   return false;
 }
@@ -79,10 +81,10 @@ void note_module(Profile* to, const void* code) {
   if (number == HUMMOCK_PROFILE_MODULES) return;
   hummock_profile_module_t& entry = to->module[number];
   os::path_of_code_file(file, entry.path, sizeof entry.path);
-  entry.end = file.end;
-  entry.base = file.base;
-  entry.since = os::now_ns();
-  __atomic_store_n(&entry.start, file.start, __ATOMIC_RELEASE);  // last: is_known reads it first
+  set_relaxed(entry.end, uint64_t{file.end});
+  set_relaxed(entry.base, uint64_t{file.base});
+  set_relaxed(entry.since, os::now_ns());
+  __atomic_store_n(&entry.start, uint64_t{file.start}, __ATOMIC_RELEASE);  // last: is_known reads it first
   __atomic_store_n(&to->head.modules, load(used.modules), __ATOMIC_RELEASE);
 }
 
@@ -109,11 +111,13 @@ uint32_t make_stack(Profile* in, uint64_t hash, void* const* frames, unsigned co
     __atomic_store_n(&in->frame[first + i], reinterpret_cast<uintptr_t>(frames[i]), __ATOMIC_RELAXED);
   }
   Stack& stack = in->stack[number];
-  stack.first = first;
-  stack.depth = count;
-  stack.since = os::now_ns();
-  stack.mark = load(in->head.mark);  // nothing of it lived at the last peak
-  __atomic_store_n(&stack.hash, hash, __ATOMIC_RELEASE);
+  // Another thread may tell of this number while we write: until it has a depth it is an empty stack.
+  set_relaxed(stack.first, first);
+  set_relaxed(stack.since, os::now_ns());
+  set_relaxed(stack.mark, load(in->head.mark));  // nothing of it lived at the last peak
+  set_relaxed(stack.hash, hash);
+  // release: pairs with the acquire of who writes a profile, so that first and frames are seen.
+  __atomic_store_n(&stack.depth, uint32_t{count}, __ATOMIC_RELEASE);
   __atomic_store_n(&in->head.frames, load(used.frames), __ATOMIC_RELEASE);
   __atomic_store_n(&in->head.stacks, load(used.stacks), __ATOMIC_RELEASE);
   return number;
@@ -263,8 +267,7 @@ bool take_sample(const void* block, Entry* out) {
     Entry& entry = places[i];
     uint64_t own = reinterpret_cast<uintptr_t>(block);
     if (__atomic_load_n(&entry.block, __ATOMIC_ACQUIRE) != own) continue;
-    *out = entry;
-    out->block = own;
+    *out = {own, entry.size, entry.bytes, entry.blocks, entry.time, entry.stack, entry.thread};
     // release: pairs with the acquire in keep().
     return __atomic_compare_exchange_n(&entry.block, &own, uint64_t{0}, false, __ATOMIC_RELEASE,
                                        __ATOMIC_RELAXED);

@@ -50,7 +50,8 @@ void add_counts(base::Line* line, uint64_t live_blocks, uint64_t live, uint64_t 
 }
 
 void write_stack(const hummock_profile_t* profile, const hummock_profile_stack_t& stack, Writer* out) {
-  const uint32_t first = relaxed(stack.first), depth = relaxed(stack.depth);
+  // acquire: pairs with the release of make_stack in heap/sample_table.cc.
+  const uint32_t depth = __atomic_load_n(&stack.depth, __ATOMIC_ACQUIRE), first = relaxed(stack.first);
   if (relaxed(stack.total_bytes) == 0 || depth > HUMMOCK_PROFILE_DEPTH) return;
   if (first > HUMMOCK_PROFILE_FRAMES - depth) return;
   base::Line line("");
