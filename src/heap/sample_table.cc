@@ -20,6 +20,13 @@ constexpr unsigned kWays = 16;     // places that a block's sample may have
 constexpr unsigned kProbes = 128;  // places of the index that a stack may have
 
 Profile* table;  // atomic: released when its head is written
+unsigned owner;  // the process that it is of. Written before it
+
+// Null in a child that came without handlers of fork, as of vfork: what it shares is its parent's.
+Profile* own_table() {
+  Profile* in = current_table();
+  return in != nullptr && owner == os::process_id() ? in : nullptr;
+}
 
 // What the table has handed out; its head tells others. Atomic, relaxed: each number is handed out once.
 struct Used {
@@ -226,6 +233,7 @@ bool keep(Profile* in, const Entry& sample) {
 
 void set_table(Profile* fresh) {
   used = {1, 0, 0};
+  owner = os::process_id();
   if (fresh != nullptr) fresh->head.stacks = 1;
   __atomic_store_n(&table, fresh, __ATOMIC_RELEASE);
 }
@@ -242,7 +250,7 @@ void tell_state(bool on, uint64_t mean) {
 }
 
 void add_sample(const Sample& sample, void* const* frames, unsigned count) {
-  Profile* in = current_table();
+  Profile* in = own_table();
   if (in == nullptr) return;
   const uint32_t number = find_stack(in, frames, count);
   if (number == 0) add(in->head.stacks_dropped, uint64_t{1});
@@ -260,7 +268,7 @@ void add_sample(const Sample& sample, void* const* frames, unsigned count) {
 }
 
 bool take_sample(const void* block, Entry* out) {
-  Profile* in = current_table();
+  Profile* in = own_table();
   if (in == nullptr) return false;
   Entry* places = place_of(in, block);
   for (unsigned i = 0; i < kWays; ++i) {
@@ -276,7 +284,7 @@ bool take_sample(const void* block, Entry* out) {
 }
 
 void end_sample(const Entry& sample) {
-  Profile* in = current_table();
+  Profile* in = own_table();
   if (in == nullptr || sample.stack >= HUMMOCK_PROFILE_STACKS) return;
   Stack& stack = in->stack[sample.stack];
   end_rise(&in->head);
@@ -288,7 +296,7 @@ void end_sample(const Entry& sample) {
 }
 
 void put_back(const Entry& sample) {
-  Profile* in = current_table();
+  Profile* in = own_table();
   if (in != nullptr && !keep(in, sample)) end_sample(sample);
 }
 

@@ -62,15 +62,44 @@ std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+// Where the function is declared: what is compiled, or inlined, says so by a reference.
+Dwarf_Die declaration_of(Dwarf_Die die) {
+  for (int steps = 8; steps != 0; --steps) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    const bool refers = dwarf_attr(&die, DW_AT_abstract_origin, &attribute) != nullptr ||
+                        dwarf_attr(&die, DW_AT_specification, &attribute) != nullptr;
+    if (!refers || dwarf_formref_die(&attribute, &next) == nullptr) break;
+    die = next;
+  }
+  return die;
+}
+
+// "app::Session::" of what stands in there.
+std::string scope_of(const Dwarf_Die& declaration) {
+  Dwarf_Die die = declaration;
+  Dwarf_Die* around = nullptr;
+  std::string names;
+  const int count = dwarf_getscopes_die(&die, &around);
+  for (int i = 1; i < count; ++i) {
+    const int tag = dwarf_tag(&around[i]);
+    if (tag != DW_TAG_namespace && tag != DW_TAG_class_type && tag != DW_TAG_structure_type) continue;
+    const char* name = dwarf_diename(&around[i]);
+    names.insert(0, std::string(name != nullptr ? name : "(anonymous namespace)") + "::");
+  }
+  free(around);
+  return names;
+}
+
 // The function's name as the linker knows it, where that is said: with its namespaces and parameters.
 std::string name_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
-  for (const unsigned which :
-       {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}, unsigned{DW_AT_name}}) {
+  for (const unsigned which : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
     if (dwarf_attr_integrate(die, which, &attribute) == nullptr) continue;
     if (const char* name = dwarf_formstring(&attribute)) return demangled(name);
   }
-  return "";
+  const char* name = dwarf_diename(die);
+  return name != nullptr ? scope_of(declaration_of(*die)) + name : "";
 }
 
 bool is_function(Dwarf_Die* die) {
