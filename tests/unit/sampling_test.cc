@@ -327,6 +327,20 @@ TEST_CASE("live: blocks that grow, shrink and move as large ones do") {
   CHECK(profiled.live_bytes() == doctest::Approx(bytes).epsilon(0.05));
 }
 
+TEST_CASE("live: mappings that grow and shrink where they stand") {
+  Profiled profiled(65536);
+  Live live;
+  for (unsigned i = 0; i < 8; ++i) {
+    void* block = hummock_malloc(size_t{6} << 20);
+    for (size_t size = size_t{8} << 20; size <= size_t{64} << 20; size += size_t{8} << 20)
+      block = hummock_realloc(block, size);
+    block = hummock_realloc(block, size_t{40} << 20);
+    live.take(block, size_t{40} << 20);
+  }
+  CHECK(profiled.live_bytes() == doctest::Approx(live.bytes).epsilon(0.01));
+  CHECK(profiled.live_blocks() == doctest::Approx(8).epsilon(0.01));
+}
+
 TEST_CASE("live: threads, of which one frees what others allocate") {
   Profiled profiled;
   Live live;
