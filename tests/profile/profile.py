@@ -25,7 +25,8 @@ COLUMNS = ["inuse_objects", "inuse_space", "alloc_objects", "alloc_space", "peak
 
 
 def hummock(*arguments, status=0, **options):
-    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, env=CALM, **options)
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, errors="replace", env=CALM,
+                          **options)
     if status is not None and done.returncode != status:
         raise AssertionError(f"hummock {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -381,11 +382,12 @@ class Hostile(unittest.TestCase):
                 for _ in range(rng.randrange(1, 20)):
                     data[rng.randrange(len(data))] = rng.randrange(256)
                 if rng.randrange(3) == 0:
-                    del data[rng.randrange(len(data)):]
+                    del data[rng.randrange(20, len(data)):]
                 with open(folder + "/bad", "wb") as file:
                     file.write(bytes(data) if rng.randrange(2) else gzip.compress(bytes(data))[:rng.randrange(10, len(data))])
                 done = hummock("profile", "--diff", path, folder + "/bad", status=None)
                 self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertNotRegex(done.stdout, r"[\x00-\x09\x0b-\x1f\x7f]")  # nothing that a terminal obeys
 
     def test_a_process_that_writes_nonsense(self):
         # A program that keeps overwriting its own profile, through the descriptor that it was given.

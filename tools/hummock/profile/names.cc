@@ -17,6 +17,13 @@
 #include <map>
 
 namespace hummock::tool {
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+  return text;
+}
+
 namespace {
 
 std::string demangled(const char* name) {
@@ -224,7 +231,11 @@ std::vector<Place> Names::State::look_up(uint64_t call) const {
   }
   if (places.empty()) places.push_back({file + "+" + hex(call - raw->base), "", 0, false});
   const bool ours = file.rfind("libhummock.so", 0) == 0;
-  for (Place& place : places) place.of_allocator = ours || place.function.rfind("hummock::", 0) == 0;
+  for (Place& place : places) {
+    place.of_allocator = ours || place.function.rfind("hummock::", 0) == 0;
+    place.function = printable(place.function);
+    place.file = printable(place.file);
+  }
   return places;
 }
 

@@ -178,7 +178,7 @@ class Reader {
     while (first.next()) {
       switch (first.tag()) {
         case kStrings:
-          strings_.push_back(first.get_string());
+          strings_.push_back(printable(first.get_string()));
           break;
         case kSampleType:
           columns_.push_back(read_pair(first.get_message(), kType));

@@ -165,7 +165,8 @@ std::optional<Report> watch_processes(const ProfileOptions& options) {
       continue;
     }
     const std::string number = std::to_string(each.pid());
-    add_profile(&report, *profile, "/proc/" + number + "/root", profile->program + " (" + number + ")");
+    add_profile(&report, *profile, "/proc/" + number + "/root",
+                printable(profile->program) + " (" + number + ")");
   }
   if (report.processes.empty()) return std::nullopt;
   return report;

@@ -102,7 +102,7 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
   Report report;
   for (const RawProfile& profile : read_profiles(memory, &why)) {
     if (profile.samples == 0) continue;
-    add_profile(&report, profile, "", profile.program + " (" + std::to_string(profile.pid) + ")");
+    add_profile(&report, profile, "", printable(profile.program) + " (" + std::to_string(profile.pid) + ")");
   }
   close(memory);
   if (!report.processes.empty()) return report;

@@ -23,12 +23,8 @@ T at(std::string_view bytes, size_t offset, size_t index) {
   return thing;
 }
 
-// Printable, and ended.
 std::string text_of(const char* from, size_t room) {
-  std::string text(from, strnlen(from, room));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-  return text;
+  return std::string(from, strnlen(from, room));
 }
 
 Amount amount(uint64_t bytes, uint64_t blocks) {
