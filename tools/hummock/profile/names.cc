@@ -41,27 +41,28 @@ std::string hex(uint64_t number) {
   return text;
 }
 
-// A file below a folder of which nothing leads out; -1 where the kernel cannot, or it is no file.
-int open_below(const std::string& root, const std::string& path) {
+// A file below a folder of which nothing leads out; -1 where the kernel cannot, or there is none.
+int find_below(const std::string& root, const std::string& path) {
   const int folder = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return -1;
   open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
   const int fd = static_cast<int>(syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
   close(folder);
   return fd;
 }
 
+// The process names the path: what is no plain file is not even opened, as devices do things when they are.
 int open_code(const std::string& root, const std::string& path) {
   if (path.empty() || path[0] != '/') return -1;
-  int fd = root.empty() ? -1 : open_below(root, path);
-  if (fd < 0) fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int found = root.empty() ? -1 : find_below(root, path);
+  if (found < 0) found = open(path.c_str(), O_PATH | O_CLOEXEC);
   struct stat about;
-  if (fd >= 0 && (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))) {
-    close(fd);
-    fd = -1;
-  }
+  int fd = -1;
+  if (found >= 0 && fstat(found, &about) == 0 && S_ISREG(about.st_mode))
+    fd = open(("/proc/self/fd/" + std::to_string(found)).c_str(), O_RDONLY | O_CLOEXEC);
+  if (found >= 0) close(found);
   return fd;
 }
 
