@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include "figures.h"
 #include "processes.h"
@@ -30,6 +31,16 @@ double seconds_now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// One that has ended stays in the table of processes until its parent looks.
+bool is_running(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t after = text.rfind(") ");  // its name may have parentheses
+  return after != std::string::npos && text.size() > after + 2 && text[after + 2] != 'Z' &&
+         text[after + 2] != 'X';
 }
 
 // Why it did not start; empty: it did.
@@ -86,7 +97,7 @@ class Watched {
   std::optional<RawProfile> finish(std::string* why) {
     auto profile = read(why);
     if (profile && before_) subtract(&*profile, *before_);
-    if (ours_) page_.request(HUMMOCK_REQUEST_PROFILE, 0, 0, wait_ms_);
+    if (ours_ && is_running(pid_)) page_.request(HUMMOCK_REQUEST_PROFILE, 0, 0, wait_ms_);
     return profile;
   }
 
@@ -122,7 +133,7 @@ double wait_for(double seconds, const std::vector<Watched>& all) {
   const double from = seconds_now();
   while (stopped == 0 && seconds_now() - from < seconds) {
     bool alive = false;
-    for (const Watched& each : all) alive = alive || kill(each.pid(), 0) == 0 || errno == EPERM;
+    for (const Watched& each : all) alive = alive || is_running(each.pid());
     if (!alive) break;
     const double left = seconds - (seconds_now() - from);
     usleep(static_cast<useconds_t>(left < 0.1 ? left * 1e6 + 1 : 100000));
