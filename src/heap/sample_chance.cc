@@ -42,7 +42,10 @@ double minus_log(double u) {
 double chance_within(double x) {
   if (x > 45) return 1;
   unsigned halved = 0;
-  for (; x > 0.25; x /= 2) ++halved;
+  while (x > 0.25) {
+    x /= 2;
+    ++halved;
+  }
   double sum = 0;
   for (int k = 10; k > 0; --k) sum = x / k * (1 - sum);
   for (; halved != 0; --halved) sum *= 2 - sum;
@@ -51,7 +54,9 @@ double chance_within(double x) {
 
 uint64_t rounded(double number) {
   constexpr double kMost = 9e18;
-  return number < kMost ? static_cast<uint64_t>(number + 0.5) : static_cast<uint64_t>(kMost);
+  if (number >= kMost) return static_cast<uint64_t>(kMost);
+  const auto whole = static_cast<uint64_t>(number);
+  return whole + (number - static_cast<double>(whole) >= 0.5 ? 1 : 0);
 }
 
 }  // namespace

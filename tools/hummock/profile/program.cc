@@ -54,6 +54,7 @@ int make_memory() {
   words.emplace_back("--");
   words.insert(words.end(), options.command.begin(), options.command.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv(tool.c_str(), arguments.data());
