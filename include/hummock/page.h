@@ -47,9 +47,13 @@
 /* Values of `kind`. */
 enum {
   HUMMOCK_REQUEST_NONE = 0,
-  HUMMOCK_REQUEST_TRIM = 1, /* give free memory back, in slices; `option` and `value` are not looked at */
-  HUMMOCK_REQUEST_SET = 2   /* the option of this index in `options` becomes `value`; EPERM: at start only;
-                               EINVAL: out of its bounds */
+  HUMMOCK_REQUEST_TRIM = 1,   /* give free memory back, in slices; `option` and `value` are not looked at */
+  HUMMOCK_REQUEST_SET = 2,    /* the option of this index in `options` becomes `value`; EPERM: at start only;
+                                 EINVAL: out of its bounds */
+  HUMMOCK_REQUEST_PROFILE = 3 /* a block in `value` bytes is sampled from now on (profile.h), at most 2^40; 0:
+                               none; below 0: as its option profile_bytes says. `option` is not looked at.
+                               EPERM: not in checked mode, nor where a space serves malloc; ENOMEM: no memory
+                               for the profile; EINVAL: out of bounds */
 };
 
 typedef struct hummock_page_head {

@@ -14,6 +14,8 @@
 #include "heap/limit_notice.h"
 #include "heap/tag.h"
 #include "heap/walk.h"
+#include "heap/sampling.h"
+#include "observe/profile.h"
 #include "observe/snapshot.h"
 #include "observe/stats.h"
 #include "os/os.h"
@@ -234,6 +236,18 @@ int hummock_option_set(const char* name, const char* value) noexcept {
   const int error = options::set(name, value);
   pages::renew_limits();
   return error;
+}
+
+int hummock_profile_start(size_t bytes) noexcept {
+  return heap::sampling::set_mean(bytes != 0 ? bytes : size_t{options::values.profile_bytes});
+}
+
+int hummock_profile_stop() noexcept {
+  return heap::sampling::set_mean(0);
+}
+
+int hummock_profile_write(const char* path) noexcept {
+  return observe::write_profile(path);
 }
 
 int hummock_on_limit(hummock_limit_handler handler) noexcept {

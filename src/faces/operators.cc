@@ -15,6 +15,7 @@
 #include "faces/cxx_runtime.h"
 #include "faces/family.h"
 #include "faces/quiet_call.h"
+#include "heap/attach.h"
 #include "heap/checked.h"
 #include "hummock/hummock.h"
 
@@ -104,12 +105,13 @@ inline void* take(size_t size) {
 
 // Checked mode tells new[] from new, and so delete[] from delete.
 inline void* array(void* block) noexcept {
-  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr) heap::checked::note_array(block);
+  if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
+    heap::checked::note_array(block);
   return block;
 }
 
 inline void end_array(void* block) noexcept {
-  if (__builtin_expect(heap::fast_limit.value == 0, 0) && block != nullptr)
+  if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
     heap::checked::expect_array(block);
 }
 

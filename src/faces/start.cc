@@ -3,12 +3,14 @@
 #include "heap/attach.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "heap/sampling.h"
 #include "hummock/hummock.h"
 #include "observe/log_summary.h"
 #include "observe/notify.h"
 #include "observe/page.h"
 #include "observe/print.h"
 #include "observe/snapshot.h"
+#include "os/os.h"
 
 namespace hummock::faces {
 namespace {
@@ -18,6 +20,7 @@ __attribute__((constructor(101))) void start() {
   if (options::values.verbose) options::print_effective();
   observe::start_page();
   heap::start_background();
+  if (options::values.profile && !os::is_privileged()) heap::sampling::start(options::values.profile_bytes);
   const bool active = hummock_is_active() != 0;
   observe::log_active(active);
   observe::notify_started(active);

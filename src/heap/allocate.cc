@@ -14,6 +14,7 @@
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/sampling.h"
 #include "heap/served.h"
 #include "heap/tag.h"
 #include "heap/user.h"
@@ -39,15 +40,17 @@ constexpr MediumOffsets make_medium_offsets() {
 constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
 static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
 
-void* plain_block(size_t align, size_t size, bool zero);
+void* counted_block(size_t align, size_t size, bool zero);  // while blocks are sampled, or a moment after
+void* usual_block(size_t align, size_t size, bool zero);    // whoever wants the call has had it
 
-// For the modes that see every call.
+// For the modes that see every call, for hooks, and for samples.
 void* special_block(size_t align, size_t size, bool zero) {
+  if (!sees_every_call()) return counted_block(align, size, zero);
   if (served::is_on()) return served::allocate(align, size, zero);
   if (is_checked()) return checked::allocate(nullptr, align, size, zero);
   if (is_served()) return served::allocate(align, size, zero);
   // Where no hook wants the call the options have just been read, or hooks are about to come or go.
-  void* block = plain_block(align, size, zero);
+  void* block = usual_block(align, size, zero);
   const hummock_hooks_t* to = hooks::wanted_calls();
   return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
@@ -87,16 +90,6 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   if (thread_heap->attached) count_drawn(thread_heap, base::align_up(size, kSlotSize), 1);
   if (zero && !zeroed) clear_large(pages::find_header(block));
   return block;
-}
-
-// Past `fast_limit`, which sends every call here while a hook wants them.
-void* plain_block(size_t align, size_t size, bool zero) {
-  if (align < slab::kStep) align = slab::kStep;
-  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
-  const unsigned size_class = aligned_class(align, size);
-  if (size_class == 0) return large_block(size, align < kSlotSize ? kSlotSize : align, zero);
-  void* block = small_block(size_class);
-  return zero && block != nullptr ? memset(block, 0, slab::kTable.row[size_class].block_size) : block;
 }
 
 // In place while the block is at most a quarter larger than the request: shrinking gives memory back.
@@ -140,7 +133,8 @@ void copy(void* to, void* from, size_t size) {
 }
 
 void* move(const Block& block, void* p, size_t size, bool zero) {
-  void* fresh = block.heap != nullptr ? user_allocate(block.heap, size) : other_block(size);
+  void* fresh =
+      block.heap != nullptr && !block.heap->samples ? user_allocate(block.heap, size) : other_block(size);
   if (fresh == nullptr) return nullptr;
   copy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -194,7 +188,9 @@ __attribute__((noinline)) size_t usable_size_slow(const void* p) {
 void* resize_without_copy(const Block& block, void* p, size_t size, bool zero) {
   if (!still_fits(block.room, size)) {
     if (!block.is_large() || (zero && size > block.room)) return nullptr;
+    const sampling::Rest rest = sampling::begin_resize(block);
     p = resize_large(block.header, size);
+    sampling::end_resize(rest, block, p, size);
   }
   return p != nullptr && zero ? zero_tail(p, size) : p;
 }
@@ -227,6 +223,35 @@ void* allocate_slow(Bin* bin) {
   return small_block(static_cast<unsigned>(bin - heap->bins));
 }
 
+namespace {
+
+// Small and usual: the thread has a heap then.
+__attribute__((always_inline)) inline void* small_plain_block(Heap* heap, size_t size) {
+  Bin* bin = size <= kDirectSize ? bin_of_size(heap, size) : &heap->bins[slab::class_of(size)];
+  void* block = pop(bin);
+  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
+}
+
+// As malloc without the modes: where it has counted the block, or need not.
+void* plain_block(size_t size) {
+  if (size <= slab::kMaxSmall) return small_plain_block(thread_heap, size);
+  void* large = near_block(size);
+  return large != nullptr ? large : large_block(size, kSlotSize, false);
+}
+
+// malloc for the modes that see every call, and for samples. All but the usual is left by tail calls.
+__attribute__((noinline)) void* watched_block(size_t size) {
+  if (__builtin_expect(!sees_every_call() && size <= slab::kMaxSmall, true)) {
+    Heap* heap = thread_heap;
+    if (__builtin_expect(sampling::passes(heap, size), true)) return small_plain_block(heap, size);
+    return counted_block(0, size, false);
+  }
+  if (served::is_on()) return served::allocate_plain(size);
+  return special_block(0, size, false);
+}
+
+}  // namespace
+
 void* allocate_medium(size_t size) {
   const size_t above = size - kDirectSize - 1;
   if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit.value) != 0, true)) {
@@ -240,14 +265,12 @@ void* allocate_medium(size_t size) {
     void* block = near_block(size);
     return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
-  if (served::is_on()) return served::allocate_plain(size);
-  if (sees_every_call()) return special_block(0, size, false);
-  return size > slab::kMaxSmall ? large_block(size, kSlotSize, false)
-                                : small_block(slab::class_of(size == 0 ? 1 : size));
+  return watched_block(size);
 }
 
-void* allocate_zeroed(size_t size) {
-  if (sees_every_call()) return special_block(0, size, true);
+namespace {
+
+__attribute__((always_inline)) inline void* zeroed_block(size_t size) {
   if (size > slab::kMaxSmall) {
     void* block = near_block(size);
     return block != nullptr ? memset(block, 0, usable_size(block)) : large_block(size, kSlotSize, true);
@@ -260,12 +283,43 @@ void* allocate_zeroed(size_t size) {
   return memset(block, 0, slab::kTable.row[size_class].block_size);
 }
 
-void* allocate_aligned(size_t align, size_t size) {
-  if (sees_every_call()) return special_block(align, size, false);
-  if (align <= slab::kStep) return allocate(size);
+__attribute__((always_inline)) inline void* aligned_block(size_t align, size_t size) {
+  if (align <= slab::kStep) return plain_block(size);
   if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
   const unsigned size_class = aligned_class(align, size);
   return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
+}
+
+// What a sampled block's slab would be: as small_block does, or a large block.
+__attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
+  const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
+  void* block = small ? sampling::allocate_small(align, size, zero) : nullptr;
+  if (block != nullptr) return block;
+  block = zero ? zeroed_block(size) : aligned_block(align, size);
+  if (block != nullptr && !small) sampling::mark_large(block, size);
+  return block;
+}
+
+__attribute__((noinline)) void* usual_block(size_t align, size_t size, bool zero) {
+  return zero ? zeroed_block(size) : aligned_block(align, size);
+}
+
+__attribute__((noinline)) void* counted_block(size_t align, size_t size, bool zero) {
+  const bool usual = sampling::passes(thread_heap, size) || !sampling::is_due(size);
+  if (__builtin_expect(!usual, false)) return sampled_block(align, size, zero);
+  return usual_block(align, size, zero);
+}
+
+}  // namespace
+
+void* allocate_zeroed(size_t size) {
+  if (relaxed(fast_limit.value) == 0) return special_block(0, size, true);
+  return zeroed_block(size);
+}
+
+void* allocate_aligned(size_t align, size_t size) {
+  if (relaxed(fast_limit.value) == 0) return special_block(align, size, false);
+  return aligned_block(align, size);
 }
 
 void* reallocate(void* p, size_t size) {
@@ -311,19 +365,18 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
 // If p is a block at all, it has the size. Where it does not take the fast path its frees go to the slab's
 // own list, as with most blocks of C++ containers that are destroyed, or it is another thread's.
 bool is_of_size(const SlabHeader* slot, size_t size) {
-  return size <= kDirectSize && slot->kind == Kind::slab && slot->size_class == slab::class_of(size);
+  return slot->kind == Kind::slab && slot->size_class == slab::class_of(size);
 }
 
 }  // namespace
 
 void release_sized_slow(void* p, size_t size) {
-  SlabHeader* slot = pages::header_of(p);
-  if (is_of_size(slot, size) && !sees_every_call()) return release_slow(p, slot);
-  if (size <= kDirectSize || size > slab::kMaxSmall || sees_every_call()) {
-    return release_claimed("free_sized", p, 0, size);
-  }
+  if (size > slab::kMaxSmall || sees_every_call()) return release_claimed("free_sized", p, 0, size);
   const Bin* expected = &thread_heap->bins[slab::class_of(size)];
-  release_or(p, expected, [=](intptr_t) { release_claimed("free_sized", p, 0, size); });
+  release_or(p, expected, [=](intptr_t distance) {
+    SlabHeader* slot = pages::header_at(distance);
+    is_of_size(slot, size) ? release_slow(p, slot) : release_claimed("free_sized", p, 0, size);
+  });
 }
 
 void release_aligned_sized(void* p, size_t align, size_t size) {

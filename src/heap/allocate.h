@@ -31,8 +31,11 @@ void* allocate_medium(size_t size);
 
 // kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
-// Written once; atomic, relaxed: a late reader takes the slow path.
+// Atomic, relaxed: a late reader takes the slow path.
+// While blocks are sampled it is 0, too: it changes while threads run, and a late reader may find either.
 extern base::OwnLine<size_t> fast_limit HUMMOCK_HIDDEN;
+// The options are read, and no mode or hook wants every call (heap/attach.h). Atomic, relaxed, as above.
+extern bool is_plain HUMMOCK_HIDDEN;
 
 // The first block of a list of free blocks. Null: the list is empty, or what comes next is no free block, or
 // its link was written to; nothing has changed then, and check_bin says which.

@@ -10,6 +10,7 @@
 #include "heap/magazine.h"
 #include "heap/observer.h"
 #include "heap/refill.h"
+#include "heap/sampling.h"
 #include "heap/served.h"
 #include "heap/tag.h"
 #include "os/os.h"
@@ -24,6 +25,7 @@
 namespace hummock::heap {
 
 base::OwnLine<size_t> fast_limit;
+bool is_plain;
 uint32_t forks;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
@@ -141,6 +143,7 @@ void after_fork_in_child() {
   shard::reset_all();
   reset_idle();
   if (observer.in_child != nullptr) observer.in_child();
+  sampling::in_child();
   ++forks;
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
@@ -171,7 +174,9 @@ void initialise() {
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
-    if (!served && !options::values.checked) set_relaxed(fast_limit.value, kDirectSize);
+    if (!served && !options::values.checked) {
+      set_plain(true);
+    }
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
@@ -187,6 +192,25 @@ bool read_is_checked() {
 bool read_is_served() {
   initialise();
   return options::values.space_initial != 0;
+}
+
+// Sequentially consistent, as are the changes of what it looks at: of two threads that come at once, the one
+// that writes last has seen both changes.
+void settle_fast_limit() {
+  const auto wanted = [] {
+    const bool plain = __atomic_load_n(&is_plain, __ATOMIC_SEQ_CST);
+    return plain && sampling::mean() == 0 ? kDirectSize : size_t{0};
+  };
+  size_t limit;
+  do {
+    limit = wanted();
+    __atomic_store_n(&fast_limit.value, limit, __ATOMIC_SEQ_CST);
+  } while (limit != wanted());
+}
+
+void set_plain(bool plain) {
+  __atomic_store_n(&is_plain, plain, __ATOMIC_SEQ_CST);
+  settle_fast_limit();
 }
 
 Heap* attach_now() {

@@ -22,8 +22,11 @@ Heap* common_heap();
 // first if nobody did.
 bool read_is_checked();
 bool read_is_served();
+void set_plain(bool plain);
+// After a change of is_plain, or of what is sampled.
+void settle_fast_limit();
 inline bool sees_every_call() {
-  return relaxed(fast_limit.value) == 0;
+  return !relaxed(is_plain);
 }
 inline bool is_checked() {
   return sees_every_call() && read_is_checked();

@@ -53,6 +53,7 @@ struct Heap {
   bool attached;                        // a thread's; not a sentinel
   bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
+  bool samples;                         // first-class: of sampled blocks (heap/sampling.h)
   uint32_t leaving;                     // checked mode: its blocks on their way out of quarantine. Atomic.
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
@@ -69,7 +70,9 @@ struct Heap {
   bool in_hook;                         // the thread runs a hook: see heap/hooks.h
   uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total
   uint64_t drawn_blocks;  // likewise
-  SlabList full;          // owned slabs without, all classes
+  uint64_t until_sample;  // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
+  uint64_t sample_mean, sample_random;  // what it was drawn of
+  SlabList full;                        // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
   SlabList large;  // first-class: its blocks above 64 KiB
   size_t large_bytes;

@@ -32,7 +32,7 @@ void put_in_effect() {
   do {
     now = current();
     os::set_event_hook(now != nullptr && now->mapped != nullptr ? tell_mapped : nullptr);
-    set_relaxed(fast_limit.value, wants_calls(now) ? size_t{0} : kDirectSize);
+    set_plain(!wants_calls(now));
   } while (now != current());
 }
 

@@ -182,7 +182,7 @@ __attribute__((noinline)) void release_not_large(void* p, SlabHeader* slot, Heap
 }
 
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  if (relaxed(fast_limit.value) == 0) return release_other(p);
+  if (sees_every_call()) return release_other(p);
   if (!is_large(slot, p)) return release_not_large(p, slot, heap);
   claim_large("free", slot);
   release_span(heap, slot);

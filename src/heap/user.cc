@@ -12,6 +12,7 @@
 #include "heap/large.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/sampling.h"
 
 namespace hummock::heap {
 namespace {
@@ -101,6 +102,7 @@ void user_release(Heap* heap, void* p) {
 void user_give(Heap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
+  if (heap->samples && sampling::release(block, p)) return;
   os::LockGuard guard(heap->lock);
   if (block.is_large()) {
     release_large(block.header, claim_large("hummock_heap_free", block.header));

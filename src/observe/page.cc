@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "heap/idle.h"
 #include "heap/observer.h"
+#include "heap/sampling.h"
 #include "hummock/page.h"
 #include "observe/figures.h"
 #include "os/os.h"
@@ -60,6 +61,9 @@ int carry_out(uint32_t kind, uint32_t option, int64_t value) {
       pages::renew_limits();
       return error;
     }
+    case HUMMOCK_REQUEST_PROFILE:
+      return heap::sampling::set_mean(value < 0 ? uint64_t{options::values.profile_bytes}
+                                                : static_cast<uint64_t>(value));
     default:
       return EINVAL;
   }

@@ -11,6 +11,7 @@
 #include "figures_cli.h"
 #include "hummock/hummock.h"
 #include "log_cli.h"
+#include "profile_options.h"
 #include "run.h"
 #include "spaces.h"
 #include "symbolize.h"
@@ -36,6 +37,12 @@ int dispatch(int count, char** arguments) {
   run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
   run_command->add_flag("--verbose", options.verbose, "print at start what is in effect");
   run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
+  run_command
+      ->add_option("--profile", options.profile,
+                   "show at its end where it asked for the memory that it held, or write that to FILE")
+      ->expected(0, 1)
+      ->default_str(RunOptions::kDefaultProfile)
+      ->type_name("[=FILE]");
   run_command
       ->add_option("--log", options.log,
                    "log what goes to and from the system, to malloc_<process>.log or FILE")
@@ -83,6 +90,7 @@ int dispatch(int count, char** arguments) {
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
   const FiguresCommands figures_commands(app);
+  ProfileCommand profile_command(app);
   BenchCommand bench_command(app);
 
   if (count < 2) {
@@ -109,6 +117,7 @@ int dispatch(int count, char** arguments) {
   if (doctor_command.chosen()) return doctor_command.run();
   if (figures_commands.chosen()) return figures_commands.run();
   if (log_command.chosen()) return log_command.run();
+  if (profile_command.chosen()) return profile_command.run(count, arguments);
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "preload.h"
+#include "profile_options.h"
 #include "program.h"
 
 namespace hummock::tool {
@@ -22,9 +23,12 @@ void set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), 1);
 }
 
-void set_environment(const RunOptions& options, const std::string& library) {
+void set_preload(const std::string& library) {
   const char* before = getenv("LD_PRELOAD");
   set("LD_PRELOAD", before != nullptr && *before != 0 ? library + ":" + before : library);
+}
+
+void set_options(const RunOptions& options) {
   if (options.checked) set("HUMMOCK_CHECKED", "on");
   if (options.verbose) set("HUMMOCK_VERBOSE", "on");
   if (options.stats) set("HUMMOCK_STATS", "exit");
@@ -62,6 +66,12 @@ std::string find_library() {
 }
 
 int run(const RunOptions& options) {
+  if (!options.profile.empty()) {
+    // It keeps the memory that the profile stands in, and calls this command again.
+    set_options(options);
+    return run_profiled(options.profile == RunOptions::kDefaultProfile ? "" : options.profile,
+                        options.library, options.command);
+  }
   const std::string& name = options.command.front();
   const std::string library = options.library.empty() ? find_library() : options.library;
   if (library.empty() || access(library.c_str(), R_OK) != 0) {
@@ -90,7 +100,8 @@ int run(const RunOptions& options) {
   }
   if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
 
-  set_environment(options, preload);
+  set_preload(preload);
+  set_options(options);
   std::vector<char*> arguments;
   arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)

@@ -12,6 +12,8 @@ struct RunOptions {
   bool stats = false;
   static constexpr const char* kDefaultLog = "malloc_%p.log";
   std::string log;  // the file's name; empty: no log
+  static constexpr const char* kDefaultProfile = "-";
+  std::string profile;  // the file's name, or that for a table; empty: no profile
   std::string decay_ms;
   std::string conf;
   std::string space_initial;  // empty: no space; else the other space_… say what kind

@@ -13,6 +13,7 @@ const char kExamples[] =
     "  hummock check 1234                       does process 1234 run on Hummock?\n"
     "  hummock run --checked -- ./server        find overflows and uses after free\n"
     "  hummock run --stats -- ./server          print statistics at the end\n"
+    "  hummock profile 1234                     which functions hold its memory\n"
     "  hummock bench --quick                    compare with other allocators here\n"
     "  hummock doctor                           what this machine gives to an allocator\n"
     "\n"

@@ -1,0 +1,212 @@
+#include "heap/sampling.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "heap/attach.h"
+#include "heap/block.h"
+#include "heap/large.h"
+#include "heap/observer.h"
+#include "heap/sample_chance.h"
+#include "heap/user.h"
+#include "os/backtrace.h"
+#include "os/code_file.h"
+#include "os/os.h"
+
+namespace hummock::heap::sampling {
+namespace {
+
+constexpr char kVariable[] = "HUMMOCK_RUN_PROFILE=";
+
+// ---- State. Atomic, relaxed unless said: a late reader samples one block more, or less.
+
+uint64_t mean_now;   // 0: off
+uint64_t mean_last;  // that of the start: children go on with it, where somebody shares memory for them
+bool claims;         // a first sample looks for shared memory
+bool opening;        // somebody makes a table. acquire and release pair with each other
+Heap* home;          // of sampled blocks. Atomic: released when it is ready
+
+// One for all: samples are rare.
+Heap* own_heap() {
+  // acquire: pairs with the exchange, so that the heap is seen as it was made.
+  Heap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
+  if (heap != nullptr) return heap;
+  Heap* fresh = new_user_heap();
+  if (fresh == nullptr) return nullptr;
+  fresh->samples = true;
+  if (__atomic_compare_exchange_n(&home, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return fresh;
+  fresh->samples = false;
+  delete_user_heap(fresh);  // another thread was quicker
+  return heap;
+}
+
+// ---- The table ----------------------------------------------------------------------------------
+
+void write_head(hummock_profile_t* table) {
+  hummock_profile_head_t* head = &table->head;
+  head->version = HUMMOCK_PROFILE_VERSION;
+  head->size = sizeof *table;
+  head->started = os::now_ns();
+  memcpy(head->library, base::kVersion, sizeof base::kVersion);
+  os::program_name(head->program, sizeof head->program);
+  __atomic_store_n(&head->magic, HUMMOCK_PROFILE_MAGIC,
+                   __ATOMIC_RELEASE);  // last: who reads it sees the rest
+}
+
+// False: there is none. `shared`: of who started us. `own`: a new one.
+bool open_table(bool shared, bool own) {
+  if (current_table() != nullptr) return true;
+  if (__atomic_exchange_n(&opening, true, __ATOMIC_ACQUIRE)) return false;
+  if (current_table() == nullptr) {
+    void* memory =
+        shared ? os::claim_shared(kVariable, sizeof(hummock_profile_t), offsetof(hummock_profile_t, head.pid))
+               : nullptr;
+    if (memory == nullptr && own) memory = os::map_shared(HUMMOCK_PROFILE_NAME, sizeof(hummock_profile_t));
+    if (auto* table = static_cast<hummock_profile_t*>(memory)) {
+      table->head.pid = os::process_id();
+      write_head(table);
+      set_table(table);
+      tell_state(true, relaxed(mean_now));
+    }
+  }
+  __atomic_store_n(&opening, false, __ATOMIC_RELEASE);
+  return current_table() != nullptr;
+}
+
+// Counts that were drawn for another mean are no more.
+void renew_counts() {
+  for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record)
+    set_relaxed(const_cast<Heap*>(heap)->until_sample, uint64_t{0});
+}
+
+// Sequentially consistent: see settle_fast_limit.
+void switch_to(uint64_t mean) {
+  if (__atomic_exchange_n(&mean_now, mean, __ATOMIC_SEQ_CST) != mean) renew_counts();
+  settle_fast_limit();
+}
+
+void draw_count(Heap* heap, uint64_t mean) {
+  if (heap->sample_random == 0) heap->sample_random = os::random_word() | 1;
+  heap->sample_mean = mean;
+  set_relaxed(heap->until_sample, next_count(&heap->sample_random, mean));
+}
+
+void add(void* block, size_t size) {
+  if (current_table() == nullptr) {
+    const bool look = __atomic_exchange_n(&claims, false, __ATOMIC_RELAXED);
+    if (look && !open_table(true, false)) switch_to(0);  // nobody would see the samples
+    if (current_table() == nullptr) return;
+  }
+  const int saved = errno;
+  const uint64_t mean = thread_heap->sample_mean;
+  const Weight weight = weight_of(size, mean);
+  void* frames[HUMMOCK_PROFILE_DEPTH];
+  const unsigned count = os::callers(frames, HUMMOCK_PROFILE_DEPTH);
+  add_sample({block, size, weight.bytes, weight.blocks, thread_heap->thread_id}, frames, count);
+  errno = saved;
+  // Who asks has waited for a call that leaves the fast path: no lock is held here.
+  if (is_asked()) observer.serve();
+}
+
+}  // namespace
+
+uint64_t mean() {
+  return __atomic_load_n(&mean_now, __ATOMIC_SEQ_CST);
+}
+
+int set_mean(uint64_t mean) {
+  if (mean > kMostMean) return EINVAL;
+  initialise();
+  if (sees_every_call()) return EPERM;
+  if (mean != 0 && !open_table(true, true)) return ENOMEM;
+  switch_to(mean);
+  tell_state(mean != 0, mean);
+  return 0;
+}
+
+void start(uint64_t mean) {
+  if (sees_every_call()) return;
+  set_relaxed(mean_last, mean);
+  // Memory of our own is made at once: later the program may have given up the right to.
+  if (!os::shares_memory(kVariable)) {
+    set_mean(mean);
+    return;
+  }
+  set_relaxed(claims, true);
+  switch_to(mean);
+}
+
+void in_child() {
+  if (sees_every_call()) return;
+  set_table(nullptr);
+  opening = false;
+  claims = os::shares_memory(kVariable) && mean_last != 0;
+  switch_to(claims ? mean_last : 0);
+  if (thread_heap->attached) thread_heap->sample_random = 0;  // else it draws as its parent
+}
+
+bool is_due(size_t size) {
+  const uint64_t mean = relaxed(mean_now);
+  if (mean == 0) return false;
+  Heap* heap = attach();
+  if (heap == nullptr || heap == &ended_heap) return false;
+  const bool stale =
+      heap->sample_random == 0 || heap->sample_mean != mean || relaxed(heap->until_sample) == 0;
+  if (stale) draw_count(heap, mean);
+  if (stale && passes(heap, size)) return false;
+  draw_count(heap, mean);
+  return true;
+}
+
+void* allocate_small(size_t align, size_t size, bool zero) {
+  Heap* heap = own_heap();
+  const int saved = errno;
+  void* block = heap != nullptr ? user_take(heap, align, size, zero) : nullptr;
+  errno = saved;
+  if (block != nullptr) add(block, size);
+  return block;
+}
+
+void mark_large(void* block, size_t size) {
+  Heap* heap = own_heap();
+  if (heap == nullptr) return;
+  add(block, size);
+  set_relaxed(pages::find_header(block)->home, heap);
+}
+
+bool release(const Block& block, void* p) {
+  if (!block.is_large()) {
+    hummock_profile_sample_t sample;
+    if (take_sample(p, &sample)) end_sample(sample);
+    return false;
+  }
+  const Kind kind = claim_large("free", block.header);
+  hummock_profile_sample_t sample;
+  if (take_sample(p, &sample)) end_sample(sample);
+  block.header->home = nullptr;
+  release_large(block.header, kind);
+  return true;
+}
+
+Rest begin_resize(const Block& block) {
+  Rest rest = {};
+  if (block.heap == nullptr || !block.heap->samples) return rest;
+  rest.had = take_sample(block.header->start, &rest.sample);
+  block.header->home = nullptr;
+  return rest;
+}
+
+void end_resize(const Rest& rest, const Block& block, void* resized, size_t size) {
+  if (resized == nullptr) {
+    if (!rest.had) return;
+    put_back(rest.sample);
+    block.header->home = block.heap;
+    return;
+  }
+  if (rest.had) end_sample(rest.sample);
+  if (relaxed(mean_now) != 0 && !passes(thread_heap, size) && is_due(size)) mark_large(resized, size);
+}
+
+}  // namespace hummock::heap::sampling

@@ -1,0 +1,174 @@
+#include "os/code_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/system.h"
+#include "os/linux_modules.h"
+#include "os/linux_uncancelled.h"
+#include "os/os.h"
+
+#ifndef F_GET_SEALS
+#define F_GET_SEALS 1034
+#define F_SEAL_SHRINK 2
+#endif
+
+namespace hummock::os {
+namespace {
+
+constexpr int kFirstDescriptor = 500;
+
+// Digits up to `end`, and over it; false when there are none or too many.
+bool read_number(const char** text, char end, uint64_t* out) {
+  uint64_t number = 0;
+  const char* at = *text;
+  for (; *at >= '0' && *at <= '9' && at - *text < 19; ++at)
+    number = number * 10 + static_cast<uint64_t>(*at - '0');
+  if (at == *text || *at != end) return false;
+  *text = at + (end != '\0');
+  *out = number;
+  return true;
+}
+
+const char* find_variable(const char* name) {
+  const size_t length = strlen(name);
+  const char* const* entry = base::environment();
+  for (; entry != nullptr && *entry != nullptr; ++entry) {
+    if (strncmp(*entry, name, length) == 0) return *entry + length;
+  }
+  return nullptr;
+}
+
+// The memory that is meant. No bytes: the descriptor is something else by now, or it could still be cut.
+struct Shared {
+  int fd;
+  size_t bytes;
+};
+Shared find_shared(const char* variable) {
+  const char* text = find_variable(variable);
+  uint64_t fd = 0, inode = 0;
+  if (text == nullptr || !read_number(&text, ':', &fd) || !read_number(&text, '\0', &inode)) return {-1, 0};
+  if (fd > INT_MAX) return {-1, 0};
+  const int number = static_cast<int>(fd);
+  struct stat about;
+  if (fstat(number, &about) != 0 || !S_ISREG(about.st_mode) || about.st_ino != inode) return {-1, 0};
+  const int seals = fcntl(number, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return {-1, 0};
+  return {number, static_cast<size_t>(about.st_size)};
+}
+
+// Null: it is somebody's.
+void* claim_part(int fd, size_t offset, size_t size, size_t claim) {
+  void* mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* word = reinterpret_cast<uint32_t*>(static_cast<char*>(mapped) + claim);
+  uint32_t none = 0;
+  // Relaxed: nobody else writes there before.
+  if (__atomic_compare_exchange_n(word, &none, process_id(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    return mapped;
+  munmap(mapped, size);
+  return nullptr;
+}
+
+}  // namespace
+
+bool find_code_file(uintptr_t address, CodeFile* out) {
+  Module module;
+  if (!find_module(address, &module)) return false;
+  *out = {module.start, module.end, module.base, module.name};
+  return true;
+}
+
+void path_of_code_file(const CodeFile& file, char* out, size_t room) {
+  const int saved = errno;
+  size_t length = strnlen(file.name, room - 1);
+  memcpy(out, file.name, length);
+  if (length == 0) {
+    const ssize_t got = readlink("/proc/self/exe", out, room - 1);
+    length = got > 0 ? static_cast<size_t>(got) : 0;
+  }
+  out[length] = '\0';
+  errno = saved;
+}
+
+void* claim_shared(const char* variable, size_t size, size_t claim) {
+  const int saved = errno;
+  const Shared shared = find_shared(variable);
+  void* part = nullptr;
+  for (size_t offset = 0; part == nullptr && shared.bytes - offset >= size; offset += size)
+    part = claim_part(shared.fd, offset, size, claim);
+  errno = saved;
+  return part;
+}
+
+bool shares_memory(const char* variable) {
+  const int saved = errno;
+  const bool shares = find_shared(variable).bytes != 0;
+  errno = saved;
+  return shares;
+}
+
+int open_new(const char* path, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) {
+    *error = errno;
+  } else if (const int high = fcntl(fd, F_DUPFD_CLOEXEC, kFirstDescriptor); high >= 0) {
+    close(fd);
+    fd = high;
+  }
+  errno = saved;
+  return fd;
+}
+
+bool write_file(int fd, const char* bytes, size_t length, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  while (length != 0) {
+    const ssize_t done = write(fd, bytes, length);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      *error = done < 0 ? errno : EIO;
+      break;
+    }
+    bytes += done;
+    length -= static_cast<size_t>(done);
+  }
+  errno = saved;
+  return length == 0;
+}
+
+bool copy_maps(int fd, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  bool fine = maps >= 0;
+  if (!fine) *error = errno;
+  char part[4096];
+  for (ssize_t got; fine && (got = read(maps, part, sizeof part)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) *error = errno;
+    fine = got > 0 && write_file(fd, part, static_cast<size_t>(got), error);
+  }
+  if (maps >= 0) close(maps);
+  errno = saved;
+  return fine;
+}
+
+bool close_file(int fd, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  const bool fine = close(fd) == 0 || errno == EINTR;
+  if (!fine) *error = errno;
+  errno = saved;
+  return fine;
+}
+
+}  // namespace hummock::os

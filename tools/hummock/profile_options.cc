@@ -1,0 +1,126 @@
+#include "profile_options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace hummock::tool {
+namespace {
+
+const char kNotes[] =
+    "Examples:\n"
+    "  hummock profile 1234                     who holds its memory, sampled for 10 seconds\n"
+    "  hummock profile redis-server --churn     who allocates most\n"
+    "  hummock profile 1234 --pprof heap.pb.gz  for pprof, Pyroscope, Parca\n"
+    "  hummock profile --html heap.html -- ./server\n"
+    "  hummock profile --diff before.pb.gz after.pb.gz\n"
+    "\n"
+    "A program that it runs may end in any way, by SIGKILL, too: the profile is kept here.\n"
+    "\n"
+    "Exit status: 0; that of the program; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
+
+int become(const std::vector<std::string>& words) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = self.parent_path() / "hummock-profile";
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  fprintf(stderr,
+          "hummock profile: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are there\n",
+          program.c_str(), strerror(errno));
+  return 1;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+}  // namespace
+
+void add_profile_options(CLI::App* command, ProfileOptions* options) {
+  command->add_option(
+      "words", options->command,
+      "the process, its number or its program's name; or, after --, a program and its arguments");
+  command->add_option("--seconds", options->seconds, "how long to sample a process")
+      ->check(CLI::Range(0.0, 1e7))
+      ->capture_default_str();
+  auto* live = command->add_flag("--live", options->flags.live,
+                                 "what is live now, by who asked for it (of a process)");
+  auto* churn =
+      command->add_flag("--churn", options->flags.churn, "what was asked for meanwhile, freed or not");
+  auto* peak = command->add_flag("--peak", options->flags.peak, "what was live when most was (of a program)");
+  live->excludes(churn)->excludes(peak);
+  churn->excludes(peak);
+  command->add_option("--bytes", options->bytes, "from one sample to the next, on average; 1: every block")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
+  command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
+  command->add_option("--pprof", options->pprof, "write pprof's format there")->type_name("FILE.pb.gz");
+  command->add_option("--folded", options->folded, "write a line for each stack there")->type_name("FILE");
+  command->add_option("--speedscope", options->speedscope, "write it for speedscope.app there")
+      ->type_name("FILE");
+  command->add_option("--html", options->html, "write a page with a flame graph there")->type_name("FILE");
+  command->add_option("--diff", options->diff, "compare two files that --pprof wrote")
+      ->expected(2)
+      ->type_name("A B");
+  command->add_flag("--quiet", options->quiet, "print no table");
+  command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
+      ->capture_default_str();
+  command->add_option("--lib", options->library, "the library to preload");
+  command->footer(kNotes);
+}
+
+std::string check_profile_options(const CLI::App& command, ProfileOptions* options) {
+  const auto given = [&](const char* name) { return command.get_option(name)->count() != 0; };
+  options->seconds_given = given("--seconds");
+  options->view = options->flags.live    ? View::live
+                  : options->flags.churn ? View::churn
+                  : options->flags.peak  ? View::peak
+                                         : View::automatic;
+  if (!options->diff.empty())
+    return options->command.empty() ? "" : "--diff compares two files and nothing else";
+  if (options->command.empty()) return "name a process, or a program after --";
+  return "";
+}
+
+ProfileCommand::ProfileCommand(CLI::App& app) {
+  command_ = app.add_subcommand("profile", "show where a process asked for the memory that it holds");
+  add_profile_options(command_, &options_);
+}
+
+bool ProfileCommand::chosen() const {
+  return command_->parsed();
+}
+
+int ProfileCommand::run(int count, char** arguments) {
+  std::vector<std::string> words = {"hummock-profile"};
+  int i = 1;
+  while (i < count && strcmp(arguments[i], "profile") != 0) ++i;
+  for (++i; i < count; ++i) words.emplace_back(arguments[i]);
+  return become(words);
+}
+
+int run_profiled(const std::string& file, const std::string& library,
+                 const std::vector<std::string>& command) {
+  std::vector<std::string> words = {"hummock-profile"};
+  if (!file.empty()) {
+    const char* kind = ends_with(file, ".html")                                ? "--html"
+                       : ends_with(file, ".json")                              ? "--speedscope"
+                       : ends_with(file, ".folded") || ends_with(file, ".txt") ? "--folded"
+                                                                               : "--pprof";
+    words.insert(words.end(), {kind, file, "--quiet"});
+  }
+  if (!library.empty()) words.insert(words.end(), {"--lib", library});
+  words.emplace_back("--");
+  words.insert(words.end(), command.begin(), command.end());
+  return become(words);
+}
+
+}  // namespace hummock::tool

@@ -1,0 +1,60 @@
+// The options of `hummock profile`: known to the command itself, for its help and completion, and to the
+// program that does the work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace hummock::tool {
+
+enum class View { automatic, live, churn, peak };
+
+struct ProfileOptions {
+  std::string process;  // a number or a name; empty: a program is run
+  std::vector<std::string> command;
+  std::vector<std::string> diff;
+  double seconds = 10;
+  bool seconds_given = false;
+  uint64_t bytes = 0;  // mean; 0: as the process's options say
+  struct {
+    bool live = false, churn = false, peak = false;
+  } flags;
+  View view = View::automatic;  // as they say
+  unsigned top = 20;
+  unsigned wait_ms = 3000;
+  std::string pprof, folded, speedscope, html;
+  std::string library;
+  bool quiet = false;  // no table
+
+  bool writes_files() const {
+    return !pprof.empty() || !folded.empty() || !speedscope.empty() || !html.empty();
+  }
+};
+
+// Adds them to a command; *options stays.
+void add_profile_options(CLI::App* command, ProfileOptions* options);
+// After parsing: empty, or what is wrong.
+std::string check_profile_options(const CLI::App& command, ProfileOptions* options);
+
+// `hummock profile`: becomes the program beside this one. Returns only when that fails.
+class ProfileCommand {
+ public:
+  explicit ProfileCommand(CLI::App& app);
+  bool chosen() const;
+  int run(int count, char** arguments);
+
+ private:
+  CLI::App* command_;
+  ProfileOptions options_;
+};
+
+// The same for `hummock run --profile[=FILE] -- program`: the kind of file is told by its ending.
+int run_profiled(const std::string& file, const std::string& library,
+                 const std::vector<std::string>& command);
+
+}  // namespace hummock::tool
