@@ -86,7 +86,7 @@ TEST_CASE("defaults") {
     CHECK(strlen(option.name) < 16);
     CHECK(contains(effective(), (std::string("hummock: ") + option.name + ":").c_str()));
   }
-  CHECK(options::kCount <= 26);
+  CHECK(options::kCount <= 22);
   CHECK(values.decay_ms == 1000);
   CHECK(values.quarantine == size_t{16} << 20);
   CHECK(values.fork);
