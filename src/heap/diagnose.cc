@@ -9,6 +9,12 @@
 #include "os/os.h"
 
 namespace hummock::heap {
+
+bool is_waiting(uintptr_t link) {
+  const uintptr_t address = link ^ slab::secret();
+  return (address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting));
+}
+
 namespace {
 
 using base::Line;
@@ -28,12 +34,6 @@ __attribute__((no_sanitize("thread"))) bool is_of_class(const SlabHeader* slab, 
   const SlabHeader* there = pages::find_slab(block);
   return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, block) &&
          slab::is_block(there, block);
-}
-
-// The link of a block that waits in some heap's remote cache (heap/remote.cc).
-bool is_waiting(uintptr_t link) {
-  const uintptr_t address = link ^ slab::secret();
-  return (address & kWaiting) != 0 && is_bin(reinterpret_cast<const void*>(address - kWaiting));
 }
 
 // Where the link of a free block can lead: to another block of the class, or to the list's end.

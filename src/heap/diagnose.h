@@ -23,6 +23,9 @@ bool is_free(const SlabHeader* slab, const void* p, bool waits);
 // class would have served. `align` 0 or the alignment that the caller claims.
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align);
 
+// The link is that of a block which waits in some heap's remote cache (heap/remote.cc).
+bool is_waiting(uintptr_t link);
+
 }  // namespace hummock::heap
 
 #endif  // HUMMOCK_HEAP_DIAGNOSE_H

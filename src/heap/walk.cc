@@ -1,7 +1,9 @@
 #include "heap/walk.h"
 
 #include "heap/attach.h"
+#include "heap/diagnose.h"
 #include "pages/pages.h"
+#include "slab/gone.h"
 
 namespace hummock::heap {
 namespace {
@@ -28,11 +30,10 @@ HUMMOCK_RACY bool has_link(char* block, bool tiny) {
   }
   const uintptr_t check = words[0], link = words[1];
   const bool like = !slab::kMarksLinks || (uint64_t{link ^ slab::secret()} >> 48) == 0;
-  return like && (check ^ link) <= slab::kRemote;
+  return like && ((check ^ link) <= slab::kRemote || is_waiting(link));
 }
 
 HUMMOCK_RACY uint32_t gone_pages(const SlabHeader* slab) {
-  if (slab->slots != 1) return 0;
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   return slab->gone.own | ((word & slab::kGone) != 0 ? slab->gone.remote : 0u);
 }
@@ -50,8 +51,8 @@ HUMMOCK_RACY bool look_at(const SlabHeader* slab, Live* live) {
   for (unsigned i = 0; i < live->carved; ++i) {
     if (i % 64 == 0) live->bits[i / 64] = 0;
     char* block = live->start + size_t{i} * row.block_size;
-    const unsigned page = reinterpret_cast<uintptr_t>(block) % kSlotSize / kSmallPage;
-    if ((gone >> page & 1) != 0 || has_link(block, size_class == slab::kTiny)) continue;
+    const bool is_gone = gone != 0 && (gone >> slab::page_of(slab, block) & 1) != 0;
+    if (is_gone || has_link(block, size_class == slab::kTiny)) continue;
     live->bits[i / 64] |= uint64_t{1} << i % 64;
   }
   return live->carved != 0;
