@@ -239,16 +239,12 @@ Heap* common_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
   Heap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
   if (heap != nullptr || sees_every_call()) return heap;
-  Heap* fresh = new_user_heap();
+  Heap* fresh = new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&common, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return fresh;
   delete_user_heap(fresh);  // another thread was quicker
   return heap;
-}
-
-bool is_common(const Heap* heap) {
-  return heap != nullptr && heap == __atomic_load_n(&common, __ATOMIC_RELAXED);
 }
 
 void end_thread() {
@@ -275,15 +271,16 @@ bool is_locked() {
   return pool_lock.is_held() || checked::is_locked() || pages::is_locked();
 }
 
-Heap* new_user_heap() {
+Heap* new_user_heap(bool internal) {
   Heap* heap = new_record();
   if (heap == nullptr) return nullptr;
   heap->user = true;
+  set_relaxed(heap->internal, internal);
   open_bins(heap);
   heap->inbox = nullptr;
   os::LockGuard guard(pool_lock);
   users.push_front(heap);
-  ++user_heaps;
+  user_heaps += !internal;
   return heap;
 }
 
@@ -291,13 +288,14 @@ void delete_user_heap(Heap* heap) {
   {
     os::LockGuard guard(pool_lock);
     users.remove(heap);
-    --user_heaps;
+    user_heaps -= !heap->internal;
   }
   // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
   seal_inbox(heap);
   heap->drawn_bytes = heap->drawn_blocks = 0;
   heap->name[0] = '\0';
   heap->user = false;
+  set_relaxed(heap->internal, false);
   keep_record(heap);
 }
 

@@ -46,7 +46,7 @@ void end_thread();
 bool is_locked();
 
 // A zeroed record from the pool, counted as a first-class heap.
-Heap* new_user_heap();
+Heap* new_user_heap(bool internal = false);
 void delete_user_heap(Heap* heap);
 
 }  // namespace hummock::heap

@@ -59,8 +59,16 @@ bool owns(const void* p) {
 }
 
 void count_resting(uint32_t* per_class) {
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    per_class[c] = static_cast<uint32_t>(count_at_hand(thread_heap, c));
+  const auto add = [per_class](const Heap* heap) {
+    for (unsigned c = 1; c < slab::kClasses; ++c)
+      per_class[c] += static_cast<uint32_t>(count_at_hand(heap, c));
+  };
+  for (unsigned c = 0; c < slab::kClasses; ++c) per_class[c] = 0;
+  add(thread_heap);
+  for (Heap* heap = const_cast<Heap*>(all_heaps()); heap != nullptr; heap = heap->next_record) {
+    if (!relaxed(heap->internal)) continue;
+    os::LockGuard guard(heap->lock);
+    add(heap);
   }
 }
 

@@ -53,24 +53,25 @@ struct Heap {
   bool attached;                        // a thread's; not a sentinel
   bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
-  bool samples;                         // first-class: of sampled blocks (heap/sampling.h)
-  uint32_t leaving;                     // checked mode: its blocks on their way out of quarantine. Atomic.
-  SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
-  uint8_t refills;                      // modulo 256: see allocate_slow
-  uint8_t shortages;                    // modulo 256: see refill
-  uint8_t near_cache;                   // of spans, in the page heap
-  uint8_t hand;                         // the class that sweep() looked at last
-  uint32_t held;                        // bytes that the magazines have room for
-  uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
-  uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
-  uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
-  uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
-  uint32_t tag;                         // that hummock_tag() gave the thread
-  uint8_t tag_row;                      // where its total is: see heap/tag.cc
-  bool in_hook;                         // the thread runs a hook: see heap/hooks.h
-  uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total
-  uint64_t drawn_blocks;  // likewise
-  uint64_t until_sample;  // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
+  bool internal;                     // first-class: of Hummock's own, unknown to the program. Atomic, relaxed
+  bool samples;                      // internal: of sampled blocks (heap/sampling.h)
+  uint32_t leaving;                  // checked mode: its blocks on their way out of quarantine. Atomic.
+  SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
+  uint8_t refills;                   // modulo 256: see allocate_slow
+  uint8_t shortages;                 // modulo 256: see refill
+  uint8_t near_cache;                // of spans, in the page heap
+  uint8_t hand;                      // the class that sweep() looked at last
+  uint32_t held;                     // bytes that the magazines have room for
+  uint32_t earned;                   // of them, beyond what each thread may hold: see heap/allowance.h
+  uint32_t handed_over;              // bytes of others' blocks, since look_after_frees
+  uint32_t thread_id;                // of the thread whose heap this is, as the system numbers it
+  uint32_t forks;                    // what heap::forks was when it came; else the thread is not here
+  uint32_t tag;                      // that hummock_tag() gave the thread
+  uint8_t tag_row;                   // where its total is: see heap/tag.cc
+  bool in_hook;                      // the thread runs a hook: see heap/hooks.h
+  uint64_t drawn_bytes;              // taken from slabs, or as large blocks, and not yet in the tag's total
+  uint64_t drawn_blocks;             // likewise
+  uint64_t until_sample;             // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
   uint64_t sample_mean, sample_random;  // what it was drawn of
   SlabList full;                        // owned slabs without, all classes
   os::Lock<os::Rank::heap> lock;
@@ -125,7 +126,7 @@ void user_stats(Heap* heap, hummock_heap_stats_t* out);
 inline size_t count_at_hand(const Heap* heap, unsigned size_class) {
   return count_held(heap->bins[size_class]) + heap->rest[size_class].count;
 }
-// Those of the calling thread, a number for each class.
+// Those of the calling thread and of internal heaps, a number for each class.
 void count_resting(uint32_t* per_class);
 
 // At the program's end: aborts with a message when a block that the calling thread freed lately was freed by
@@ -140,8 +141,6 @@ extern uint32_t forks;
 // The list of free blocks of some heap ends there.
 bool is_bin(const void* p);
 
-// The one that serves threads which can have no heap of their own: the program knows nothing of it.
-bool is_common(const Heap* heap);
 void user_name(Heap* heap, const char* name);
 
 // Numbers of thread heaps in use and of first-class heaps.

@@ -32,7 +32,7 @@ Heap* own_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
   Heap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
   if (heap != nullptr) return heap;
-  Heap* fresh = new_user_heap();
+  Heap* fresh = new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   fresh->samples = true;
   if (__atomic_compare_exchange_n(&home, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -78,8 +78,7 @@ HUMMOCK_RACY Large look(const SlabHeader* header, const Heap* heap, Live* live) 
   live->carved = 0;
   const Kind kind = header->kind;
   const Heap* home = header->home;
-  // Blocks of threads that can have no heap stand in one that the program knows nothing of.
-  const bool processes = home == nullptr || !home->user || is_common(home);
+  const bool processes = home == nullptr || !home->user || home->internal;
   const bool wanted = heap != nullptr ? home == heap : kind == Kind::slab || processes;
   if (!wanted) return {};
   if (kind == Kind::large) return {header->start, header->bytes};
@@ -104,7 +103,8 @@ bool walk_huge(const Heap* heap, const Visitor& visitor) {
     const unsigned count = pages::list_huge(last, blocks, kTogether);
     for (unsigned i = 0; i < count; ++i) {
       last = blocks[i].start;
-      if (blocks[i].home != heap && !(heap == nullptr && is_common(blocks[i].home))) continue;
+      const Heap* home = blocks[i].home;
+      if (home != heap && !(heap == nullptr && home->internal)) continue;
       if (visitor.visit(visitor.context, blocks[i].start, blocks[i].bytes) == 0) return false;
     }
     if (count < kTogether) return true;

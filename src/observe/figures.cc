@@ -32,7 +32,7 @@ HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
   uint64_t number = 0;
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) ++number;
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record, --number) {
-    if (heap->user) {
+    if (heap->user && !heap->internal) {
       if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
     } else if (heap->attached && heap->forks == heap::forks) {
       out->cached += heap->held;
