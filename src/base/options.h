@@ -74,7 +74,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "a page of figures that `hummock stats` and the like can read from outside")                             \
   X(bool, profile, boolean, 0, 0, 1, "", start, wish,                                                        \
     "sample who allocates, from the start; `hummock profile` shows it")                                      \
-  X(size_t, profile_bytes, size, 512 * 1024, 1, kTiB, "", start, wish,                                       \
+  X(size_t, profile_bytes, size, 512 << 10, 1, kTiB, "", start, wish,                                        \
     "bytes between two samples, on average; 1: every block")                                                 \
   X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
     "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")

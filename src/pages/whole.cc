@@ -91,7 +91,7 @@ bool is_locked() {
 void unmap_all() {
   for (Region* region = regions; region != nullptr;) {
     char* base = region->base;
-    const size_t size = region->huge_pages * kSlotsPerHugePage * kSlotSize;
+    const size_t size = size_t{region->huge_pages} * kSlotsPerHugePage * kSlotSize;
     region = region->next;
     os::unmap(base, size);
   }

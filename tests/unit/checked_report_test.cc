@@ -11,7 +11,7 @@
 #include "support/capture.h"
 
 // Of this very program, so that the first block finds it in effect.
-const char* hummock_conf = "checked:on,stacks:8";
+const char* hummock_conf = "checked:on,stacks:16";
 
 namespace checked = hummock::heap::checked;
 using support::contains;
@@ -62,6 +62,7 @@ TEST_CASE("a double free is reported with all three stacks") {
     free_here(block);
     free_again_here(block);
   });
+  INFO(ending.said);
   CHECK(ending.aborted);
   CHECK(contains(ending.said, "double free: the block of 48 bytes is free already"));
   const size_t allocated = ending.said.find("  allocated by thread ");
