@@ -202,8 +202,9 @@ __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader*
   release_not_own(p, slot, heap);
 }
 
-// Where every call is seen.
+// Where every call is seen. A space has no hooks.
 __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
+  if (served::is_on()) return release_by_owner(p, slot);
   const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
   if (to != nullptr) hooks::tell_released(to, p);
   release_by_owner(p, slot);
