@@ -290,18 +290,18 @@ __attribute__((always_inline)) inline void* aligned_block(size_t align, size_t s
   return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
 }
 
+__attribute__((noinline)) void* usual_block(size_t align, size_t size, bool zero) {
+  return zero ? zeroed_block(size) : aligned_block(align, size);
+}
+
 // What a sampled block's slab would be: as small_block does, or a large block.
 __attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
   const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
   void* block = small ? sampling::allocate_small(align, size, zero) : nullptr;
   if (block != nullptr) return block;
-  block = zero ? zeroed_block(size) : aligned_block(align, size);
+  block = usual_block(align, size, zero);
   if (block != nullptr && !small) sampling::mark_large(block, size);
   return block;
-}
-
-__attribute__((noinline)) void* usual_block(size_t align, size_t size, bool zero) {
-  return zero ? zeroed_block(size) : aligned_block(align, size);
 }
 
 __attribute__((noinline)) void* counted_block(size_t align, size_t size, bool zero) {

@@ -174,9 +174,7 @@ void initialise() {
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
-    if (!served && !options::values.checked) {
-      set_plain(true);
-    }
+    if (!served && !options::values.checked) set_plain(true);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.

@@ -8,9 +8,6 @@
 namespace hummock::heap {
 namespace {
 
-// What others write while we look: what is read decides what is told, and nothing of it is followed.
-#define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
-
 constexpr unsigned kMostBlocks = kSlotSize / slab::kTinySize;
 
 // The live blocks of one slab, as they are at one moment: `visit` may change them.
@@ -33,21 +30,16 @@ HUMMOCK_RACY bool has_link(char* block, bool tiny) {
   return like && ((check ^ link) <= slab::kRemote || is_waiting(link));
 }
 
-HUMMOCK_RACY uint32_t gone_pages(const SlabHeader* slab) {
-  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
-  return slab->gone.own | ((word & slab::kGone) != 0 ? slab->gone.remote : 0u);
-}
-
-// False: there is nothing to be told of.
-HUMMOCK_RACY bool look_at(const SlabHeader* slab, Live* live) {
-  const unsigned size_class = slab->size_class;
-  if (size_class == 0 || size_class >= slab::kClasses) return false;
+// Where another slab is being made of it there is nothing to be told of.
+HUMMOCK_RACY void look_at(const SlabHeader* slab, Live* live) {
+  const unsigned size_class = slab->size_class, carved = slab->carved;
+  if (size_class == 0 || size_class >= slab::kClasses) return;
   const slab::SizeClass& row = slab::kTable.row[size_class];
-  const uint32_t gone = gone_pages(slab);
+  if (carved > row.capacity) return;
+  const unsigned gone = slab::gone_pages(slab);
   live->start = slab->start;
   live->block_size = row.block_size;
-  live->carved = slab->carved;
-  if (live->carved > row.capacity) return false;  // another slab is being made of it
+  live->carved = carved;
   for (unsigned i = 0; i < live->carved; ++i) {
     if (i % 64 == 0) live->bits[i / 64] = 0;
     char* block = live->start + size_t{i} * row.block_size;
@@ -55,7 +47,6 @@ HUMMOCK_RACY bool look_at(const SlabHeader* slab, Live* live) {
     if (is_gone || has_link(block, size_class == slab::kTiny)) continue;
     live->bits[i / 64] |= uint64_t{1} << i % 64;
   }
-  return live->carved != 0;
 }
 
 bool tell(const Live& live, const Visitor& visitor) {
@@ -135,11 +126,9 @@ HUMMOCK_RACY bool is_current(const SlabHeader* slab) {
 }
 
 HUMMOCK_RACY int used_percent(const SlabHeader* slab) {
-  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  const size_t used = (word & slab::kSharedBit) != 0 ? slab->shared_live : slab->live;
-  const size_t back = slab::count_of(word), capacity = slab->capacity;
-  if (used <= back || capacity == 0) return 0;
-  const size_t percent = (used - back) * 100 / capacity;
+  const size_t capacity = slab->capacity;
+  if (capacity == 0) return 0;
+  const size_t percent = slab::count_live(slab) * 100 / capacity;
   return percent > 100 ? 100 : static_cast<int>(percent);
 }
 

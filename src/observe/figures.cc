@@ -19,9 +19,6 @@ static_assert(slab::kClasses - 1 <= HUMMOCK_PAGE_CLASSES);
 static_assert(options::kCount <= HUMMOCK_PAGE_OPTIONS);
 static_assert(heap::kTags == HUMMOCK_PAGE_TAGS && heap::kTimeBuckets == HUMMOCK_PAGE_TIMES);
 
-// What others write while we look. Nothing of it is followed.
-#define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
-
 void begin_row(hummock_page_heap_t* row, const heap::Heap* heap, uint64_t number) {
   row->number = number;
   base::copy_printable(heap->name, row->name, sizeof row->name);

@@ -132,12 +132,24 @@ bool mark_free(const SlabHeader* slab, void* block) {
   return !is_like_link(block, __atomic_exchange_n(&link_word(block), link_to(nullptr), __ATOMIC_RELAXED));
 }
 
-bool is_gone(const SlabHeader* slab, const void* block) {
+unsigned gone_pages(const SlabHeader* slab) {
   unsigned pages = relaxed(slab->gone.own);
   // acquire: pairs with the release of push_remote. Else pages that went before, and whose blocks have been
   // handed out again since, could be seen with a flag that was set for others.
   if ((__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) pages |= relaxed(slab->gone.remote);
+  return pages;
+}
+
+bool is_gone(const SlabHeader* slab, const void* block) {
+  const unsigned pages = gone_pages(slab);
   return pages != 0 && (pages >> page_of(slab, block) & 1) != 0;
+}
+
+HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  const size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
+  const size_t back = count_of(word);
+  return used > back ? used - back : 0;
 }
 
 void open_frees(SlabHeader* slab) {

@@ -139,8 +139,12 @@ inline bool is_block(const SlabHeader* slab, const void* p) {
   return is_block(slab, row_of(slab), p);
 }
 
-// It begins in a page that was given back, so it is free. Racy where the slab is somebody else's.
+// Pages that were given back, a bit each (slab/gone.h). Racy where the slab is somebody else's, as the next.
+unsigned gone_pages(const SlabHeader* slab);
+// The block begins in such a page, so it is free.
 bool is_gone(const SlabHeader* slab, const void* block);
+// Blocks that are handed out, or in a thread's cache. Racy likewise: a figure.
+size_t count_live(const SlabHeader* slab);
 
 // `slot` is p's, `multiplier` its class's: p is the start of a carved block. A closed slab says no. Blocks
 // that do not stand at multiples are counted from the slab's start.
