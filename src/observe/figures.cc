@@ -44,7 +44,9 @@ HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
 hummock_page_heap_t* row_of_heap(hummock_figures_t* out, const heap::Heap* home) {
   if (home == nullptr || out->heap_count == 0) return nullptr;
   uint64_t number = 0;
-  for (const heap::Heap* heap = home; heap != nullptr; heap = heap->next_record) ++number;
+  // From the first one: what a header leads to may be newer than what of it is seen here.
+  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record)
+    number = heap == home || number != 0 ? number + 1 : 0;
   for (uint32_t i = 0; i < out->heap_count; ++i) {
     if (out->heap[i].number == number) return &out->heap[i];
   }

@@ -69,27 +69,30 @@ bool exit_repeats() {
 namespace {
 
 const ForkHandlers* fork_handlers;  // atomic: release and acquire, for what they point to
-unsigned streams_taken;  // how often the thread that forks has the list of streams. Guarded by the list.
-bool prepared;           // the fork under way called `before`. Guarded by the list.
+// Both guarded by the list of streams. Atomic, relaxed: ThreadSanitizer does not see libc's lock.
+unsigned streams_taken;  // how often the thread that forks has the list
+bool prepared;           // the fork under way called `before`
+
+bool take_prepared() {
+  return __atomic_exchange_n(&prepared, false, __ATOMIC_RELAXED);
+}
 
 void prepare() {
   const ForkHandlers* handlers = __atomic_load_n(&fork_handlers, __ATOMIC_ACQUIRE);
   if (handlers == nullptr) return;
   take_streams();
   handlers->before();
-  prepared = true;
+  __atomic_store_n(&prepared, true, __ATOMIC_RELAXED);
 }
 
 void parent() {
-  if (!prepared) return;
-  prepared = false;
+  if (!take_prepared()) return;
   fork_handlers->in_parent();
   release_streams();
 }
 
 void child() {
-  if (!prepared) return;
-  prepared = false;
+  if (!take_prepared()) return;
   fork_handlers->in_child();
   reset_streams();
 }
@@ -110,18 +113,18 @@ void take_streams() {
   if (&_IO_list_lock == nullptr || &_IO_list_unlock == nullptr || &_IO_list_resetlock == nullptr) return;
   if (&__libc_single_threaded != nullptr && __libc_single_threaded != 0) return;
   _IO_list_lock();
-  ++streams_taken;
+  __atomic_fetch_add(&streams_taken, 1, __ATOMIC_RELAXED);
 }
 
 void release_streams() {
-  if (streams_taken == 0) return;
-  --streams_taken;  // first: the next fork may begin as soon as the list is released
+  if (__atomic_load_n(&streams_taken, __ATOMIC_RELAXED) == 0) return;
+  // First: the next fork may begin as soon as the list is released.
+  __atomic_fetch_sub(&streams_taken, 1, __ATOMIC_RELAXED);
   _IO_list_unlock();
 }
 
 void reset_streams() {
-  if (streams_taken != 0) _IO_list_resetlock();
-  streams_taken = 0;
+  if (__atomic_exchange_n(&streams_taken, 0, __ATOMIC_RELAXED) != 0) _IO_list_resetlock();
 }
 
 void on_fork(const ForkHandlers* handlers) {
