@@ -7,22 +7,23 @@ constexpr size_t kMostShares = 2;
 constexpr uint32_t kUnit = 32 << 10;  // in which it is earned, and given back
 
 // Both atomic, relaxed: bounds, by which nothing else is ordered.
-size_t earned;
-size_t threads;
+base::OwnLine<size_t> earned;
+base::OwnLine<size_t> threads;
 
 size_t budget() {
   return pages::bound_by_use(size_t{8} << 20, 16);
 }
 
 size_t fair_share() {
-  const size_t among = relaxed(threads);
+  const size_t among = relaxed(threads.value);
   return budget() / (among == 0 ? 1 : among);
 }
 
 bool earn(Heap* heap, uint32_t bytes) {
   if (heap->earned + bytes > kMostShares * fair_share()) return false;
-  if (__atomic_add_fetch(&earned, bytes, __ATOMIC_RELAXED) > budget()) {
-    __atomic_fetch_sub(&earned, bytes, __ATOMIC_RELAXED);
+  if (relaxed(earned.value) + bytes > budget()) return false;  // the line stays with all who only look
+  if (__atomic_add_fetch(&earned.value, bytes, __ATOMIC_RELAXED) > budget()) {
+    __atomic_fetch_sub(&earned.value, bytes, __ATOMIC_RELAXED);
     return false;
   }
   heap->earned += bytes;
@@ -31,7 +32,7 @@ bool earn(Heap* heap, uint32_t bytes) {
 
 void give_back(Heap* heap, uint32_t bytes) {
   heap->earned -= bytes;
-  __atomic_fetch_sub(&earned, bytes, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&earned.value, bytes, __ATOMIC_RELAXED);
 }
 
 }  // namespace
@@ -54,25 +55,25 @@ void settle(Heap* heap) {
 
 bool has_too_much(const Heap* heap) {
   const bool more = heap->earned != 0 && heap->earned > fair_share();
-  return more && relaxed(earned) > budget() / 8 * 7;
+  return more && relaxed(earned.value) > budget() / 8 * 7;
 }
 
 void enter_thread() {
-  __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&threads.value, 1, __ATOMIC_RELAXED);
 }
 
 void leave_thread(Heap* heap) {
-  __atomic_fetch_sub(&threads, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&threads.value, 1, __ATOMIC_RELAXED);
   give_back(heap, heap->earned);
 }
 
 size_t count_threads() {
-  return relaxed(threads);
+  return relaxed(threads.value);
 }
 
 void forget_others(const Heap* heap) {
-  set_relaxed(threads, size_t{heap != nullptr});
-  set_relaxed(earned, heap != nullptr ? size_t{heap->earned} : size_t{0});
+  set_relaxed(threads.value, size_t{heap != nullptr});
+  set_relaxed(earned.value, heap != nullptr ? size_t{heap->earned} : size_t{0});
 }
 
 }  // namespace hummock::heap

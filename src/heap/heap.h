@@ -37,6 +37,7 @@ struct Bin {
   uint32_t seen = 0;          // the lower half of `blocks` at the last look
   uint16_t direct = 0;        // bytes that may be freed straight to slabs until the next look, in units of 64
   bool asked = false;         // malloc found nothing since blocks last went back
+  bool refused = false;       // there was no room for more; until the next look
 };
 inline unsigned count_held(const Bin& bin) {
   return static_cast<unsigned>(bin.limit - bin.room);
@@ -59,8 +60,8 @@ struct Heap {
   SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
   uint8_t refills;                   // modulo 256: see allocate_slow
   uint8_t shortages;                 // modulo 256: see refill
-  uint8_t near_cache;                // of spans, in the page heap
   uint8_t hand;                      // the class that sweep() looked at last
+  pages::Local pages;                // what it has in the page heap
   uint32_t held;                     // bytes that the magazines have room for
   uint32_t earned;                   // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;              // bytes of others' blocks, since look_after_frees

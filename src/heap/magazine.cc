@@ -35,6 +35,7 @@ constexpr unsigned kMostFlushed = 256;  // blocks, in one call
 // holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;
+constexpr unsigned kBlocksPerLook = 32;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
   return blocks < least ? least : blocks > most ? most : static_cast<unsigned>(blocks);
@@ -260,23 +261,25 @@ void magazine_full(Bin* bin) {
   }
   const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
   if (!bin->asked) return give_last(heap, size_class);
-  if (make_room(heap, size_class)) return;
-  if (bin->limit == 0) return give_last(heap, size_class);
+  if (!bin->refused && make_room(heap, size_class)) return;
+  bin->refused = true;
+  if (is_direct(*bin)) return give_last(heap, size_class);
   bin->asked = false;
   give_older(heap, size_class);
 }
 
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  size_t pause = kLeastPause;
+  const size_t some = kBlocksPerLook * block_size(size_class);
+  size_t pause = some < kLeastPause ? kLeastPause : some;
   if (!bin.asked) {
     flush_step(heap, size_class);
   } else {
     // What goes back after so many frees costs each of them little.
     const size_t held = count_held(bin) * block_size(size_class);
-    if (held > kLeastPause / kFreesPerFlushed) pause = held * kFreesPerFlushed;
+    if (held > pause / kFreesPerFlushed) pause = held * kFreesPerFlushed;
   }
-  bin.asked = false;
+  bin.asked = bin.refused = false;
   bin.direct = static_cast<uint16_t>(pause / 64);
 }
 

@@ -9,6 +9,13 @@ namespace hummock::heap {
 // Empties the bins, whose magazines have no room then; before a heap's first use.
 void open_bins(Heap* heap);
 
+// There was no room for a magazine worth the way of its blocks through it: those of slabs that begin now go
+// straight back there.
+inline constexpr int kLeastMagazine = 8;
+inline bool is_direct(const Bin& bin) {
+  return bin.refused && bin.limit < kLeastMagazine;
+}
+
 // Puts blocks into an empty magazine.
 inline void put_list(Bin* bin, const slab::List& list) {
   bin->blocks = list.first;

@@ -20,9 +20,16 @@ void own(Heap* heap, SlabHeader* slab) {
   Bin* bin = &heap->bins[slab->size_class];
   if (slab->bin != bin) slab::set_bin(slab, bin, &heap->rest[slab->size_class]);
   set_relaxed(slab->home, heap);
-  const bool direct = slab::is_tiny(slab);
+  const bool direct = slab::is_tiny(slab) || is_direct(*bin);
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (direct ? kDirect : 0),
                   direct ? 0 : heap->thread);
+}
+
+// Its frees go where those of the class shall go.
+bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
+  const uintptr_t mine = reinterpret_cast<uintptr_t>(heap);
+  const uintptr_t owner = owner_of(slab);
+  return owner == mine || (owner == mine + kDirect && is_direct(heap->bins[slab->size_class]));
 }
 
 // A slab with nothing left to hand out stops being current. One whose own thread frees into it stays.
@@ -41,19 +48,18 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (slab != nullptr) return slab;
   if (!heap->user) {
     slab = shard::adopt(size_class, heap);
-    if (slab != nullptr) return slab;
   }
-  slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab);
+  if (slab == nullptr) slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab, &heap->pages);
   if (slab != nullptr) own(heap, slab);
   return slab;
 }
 
-void give_back(SlabHeader* slab) {
+void give_back(Heap* heap, SlabHeader* slab) {
   if (slab::returned_count(slab) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
   slab::check_empty(slab, {});
-  slab::destroy(slab);
+  slab::destroy(slab, &heap->pages);
 }
 
 void unlist(Heap* heap, SlabHeader* slab) {
@@ -67,7 +73,7 @@ void unlist(Heap* heap, SlabHeader* slab) {
 
 void leave(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     shard::give_away(slab, heap);
   }
@@ -124,9 +130,9 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   if (rest.count != 0) return fill_bin(heap, size_class, take_rest(heap, size_class));
   for (;;) {
     if (current != nullptr) {
-      if (owner_of(current) != reinterpret_cast<uintptr_t>(heap)) own(heap, current);
+      if (!is_as_wanted(heap, current)) own(heap, current);
       const slab::List list =
-          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
+          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest, &heap->pages);
       if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
@@ -161,7 +167,7 @@ slab::List take_rest(Heap* heap, unsigned size_class) {
 
 void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     heap->partial[slab->size_class].push_front(slab);
   }
@@ -193,7 +199,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
   } else {
     unlist(heap, slab);
   }
-  give_back(slab);
+  give_back(heap, slab);
   if (tick_pending()) tick();
 }
 
@@ -215,7 +221,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   slab::Returned returned;
   if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
     slab::check_empty(slab, returned);
-    slab::destroy(slab);
+    slab::destroy(slab, &heap->pages);
     return 0;
   }
   // Drained, so that the thread's own free of the last block finds it empty.
@@ -267,11 +273,11 @@ void leave_slabs(Heap* heap) {
 
 void drop_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
-    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
+    if (heap->current[c] != nullptr) slab::destroy(heap->current[c], &heap->pages);
+    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab, &heap->pages);
     if (heap->rest[c].count != 0) heap->rest[c].count = 0;  // else its page is not touched
   }
-  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);
+  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab, &heap->pages);
 }
 
 }  // namespace hummock::heap

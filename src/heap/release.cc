@@ -59,7 +59,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
     return release_remote_now(slab, p);
   }
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
-  if (slab::is_tiny(slab)) return release_direct(heap, slab, p);  // direct since it was reclaimed
+  if ((owner_of(slab) & kDirect) != 0) return release_direct(heap, slab, p);
   release_near(&heap->bins[slab->size_class], p);
 }
 

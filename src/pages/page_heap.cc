@@ -10,7 +10,7 @@
 
 namespace hummock::pages {
 
-os::Lock<os::Rank::page_heap> page_lock;
+alignas(64) os::Lock<os::Rank::page_heap> page_lock;
 Region* regions;
 PurgeQueue purge_queue;
 size_t used_slots;
@@ -34,14 +34,25 @@ void note_peak() {
   if (now > peak_bytes) peak_bytes = now;
 }
 
+constexpr size_t kUseToTell = 1 << 20;
+
+void tell_use() {
+  const size_t now = in_use_bytes();
+  const size_t told = relaxed(in_use_lately.value);
+  const size_t apart = now > told ? now - told : told - now;
+  if (apart > kUseToTell && apart > told / 64) set_relaxed(in_use_lately.value, now);
+}
+
 void count_taken(unsigned slots) {
   __atomic_store_n(&used_slots, used_slots + slots, __ATOMIC_RELAXED);
   note_peak();
+  tell_use();
 }
 
 // What is given stays as dirty, so the peak is no higher.
 void count_given(unsigned slots) {
   __atomic_store_n(&used_slots, used_slots - slots, __ATOMIC_RELAXED);
+  tell_use();
 }
 
 // The first touch of a huge page brings memory for all of it.
@@ -193,8 +204,9 @@ void release_span(SlabHeader* header) {
     given += span->slots;
     give_span(span);
   };
-  give_back(keep_far(header));
-  give_back(take_excess());
+  SlabHeader* other = keep_far(header);  // itself, where it was refused
+  give_back(other);
+  give_back(take_excess(other == header));
   if (given != 0 && dirty_over_budget()) purge_excess(given);
 }
 
@@ -248,6 +260,7 @@ void note_huge_bytes(size_t bytes, int32_t dirty) {
   set_relaxed(huge_bytes, bytes);
   add_dirty(dirty);
   note_peak();
+  tell_use();
 }
 
 void lock_all() {

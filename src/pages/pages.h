@@ -2,6 +2,7 @@
 #ifndef HUMMOCK_PAGES_PAGES_H
 #define HUMMOCK_PAGES_PAGES_H
 
+#include "base/own_line.h"
 #include "pages/region_map.h"
 
 namespace hummock::pages {
@@ -16,6 +17,13 @@ inline constexpr unsigned kMaxSpanSlots = kSlotsPerRegion - 2;
 struct Span {
   SlabHeader* header;  // null: no memory
   bool zeroed;         // all of it reads zero
+};
+
+// What a heap has in this layer: only its thread, or who holds its lock, may touch it.
+struct Local {
+  uint8_t near_cache;  // of spans
+  int16_t untouched;   // pages noted and not yet counted: see note_untouched
+  int16_t hidden;      // of them
 };
 
 // `slots` 1…kMaxSpanSlots adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256;
@@ -53,9 +61,9 @@ inline bool tick_pending() {
   return relaxed(dirty_slots) != 0 || relaxed(collapse_pending);
 }
 // True when a tick left something that is due, so that the next is worth while at once.
-extern bool behind;  // atomic, relaxed
+extern base::OwnLine<bool> behind;  // atomic, relaxed
 inline bool is_behind() {
-  return relaxed(behind);
+  return relaxed(behind.value);
 }
 // Gives back what has been free for long enough, or is beyond the budget: some of it, with a few system
 // calls; see also collapse_one(). Cheap when nothing is due. True when a while had passed since the last.
@@ -81,14 +89,19 @@ inline size_t in_use_bytes() {
   const size_t untouched = relaxed(untouched_small_pages) * kSmallPage;
   return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
 }
+// The same as it was lately, to 1 MiB or a part in 64: who asks for bounds must not wait for a line that all
+// threads write to.
+extern base::OwnLine<size_t> in_use_lately;  // atomic, relaxed: written under the page heap's lock
 // max(least, 1/part of what is in use): of what may wait, be kept or be hidden. Bytes.
 inline size_t bound_by_use(size_t least, size_t part) {
-  const size_t share = in_use_bytes() / part;
+  const size_t share = relaxed(in_use_lately.value) / part;
   return share > least ? share : least;
 }
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
-// spans that were used before, are `hidden`: no purge finds them. Any thread.
-void note_untouched(ptrdiff_t pages, bool hidden);
+// spans that were used before, are `hidden`: no purge finds them. Any thread, with its own.
+void note_untouched(Local* local, ptrdiff_t pages, bool hidden);
+// What was noted there and not yet counted is.
+void settle_untouched(Local* local);
 // Is more hidden than max(12 MiB, a quarter of what is in use)? Pages that were given back for it, and that
 // slabs hand out again soon after, raise the bound: else a program whose slabs come and go would have the
 // same pages given back each time.

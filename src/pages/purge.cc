@@ -20,7 +20,7 @@ namespace hummock::pages {
 size_t purged_slots;
 size_t high_used;
 uint64_t tick_time;
-bool behind;
+base::OwnLine<bool> behind;
 
 namespace {
 
@@ -303,7 +303,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
   uint64_t before = now > decay / 2 ? now - decay / 2 : 0;
   if (before < relaxed(trim_before)) before = relaxed(trim_before);
   const bool done = purge_some(before, budget_slots(), &slice);
-  set_relaxed(behind, !done);
+  if (is_behind() == done) set_relaxed(behind.value, !done);
   if (slice.calls == kCallsPerTick) collapse_one();  // a call does the one or the other
 }
 
@@ -314,7 +314,7 @@ bool tick(uint64_t now) {
   if (decay < 0) return false;
   if (relaxed(tick_time) != now) set_relaxed(tick_time, now);
   const bool timed = now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs;
-  if (timed || relaxed(behind) || dirty_over_budget()) {
+  if (timed || is_behind() || dirty_over_budget()) {
     give_what_is_due(now, static_cast<uint64_t>(decay), timed);
   }
   return timed;
@@ -324,7 +324,7 @@ void ask_trim(uint64_t now) {
   for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
   set_relaxed(trim_before, now);
   set_relaxed(tick_time, now);
-  set_relaxed(behind, true);
+  set_relaxed(behind.value, true);
 }
 
 namespace {

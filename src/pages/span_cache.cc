@@ -12,11 +12,16 @@ namespace {
 constexpr size_t kLeastOpen = 4 << 20;
 constexpr size_t kShare = 32;
 
-uint32_t open_slots;   // lengths of all open entries; atomic, relaxed: a bound
+base::OwnLine<uint32_t> open_slots;   // lengths of all open entries; atomic, relaxed: a bound
 unsigned next_excess;  // atomic, relaxed: entries are closed in turn
+unsigned refusals;     // atomic, relaxed: of spans, as nothing more could be opened
 
-bool may_be_open(size_t slots) {
-  return slots * kSlotSize <= bound_by_use(kLeastOpen, kShare);
+// Of which one closes an entry: what is in use now finds room in the end, and where more is in use than may
+// be open, few spans come and go for it.
+constexpr unsigned kRefusalsPerClose = 4;
+
+uint32_t most_open() {
+  return static_cast<uint32_t>(bound_by_use(kLeastOpen, kShare) / kSlotSize);
 }
 
 struct Entry {
@@ -36,12 +41,16 @@ SlabHeader* close_entry(unsigned number) {
   if (relaxed(entry.span) == nullptr) return nullptr;
   // acquire: as in take_entry().
   SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_ACQUIRE);
-  if (before != nullptr) __atomic_fetch_sub(&open_slots, entry.slots, __ATOMIC_RELAXED);
+  if (before != nullptr) __atomic_fetch_sub(&open_slots.value, entry.slots, __ATOMIC_RELAXED);
   return is_span(before) ? before : nullptr;
 }
 
-SlabHeader* take_excess() {
-  for (unsigned looks = 0; looks < kEntries && !may_be_open(relaxed(open_slots)); ++looks) {
+SlabHeader* take_excess(bool refused) {
+  uint32_t most = most_open();
+  const uint32_t open = relaxed(open_slots.value);
+  const bool turn = refused && __atomic_add_fetch(&refusals, 1, __ATOMIC_RELAXED) % kRefusalsPerClose == 0;
+  if (turn && open != 0 && most >= open) most = open - 1;
+  for (unsigned looks = 0; looks < kEntries && relaxed(open_slots.value) > most; ++looks) {
     const unsigned number = __atomic_fetch_add(&next_excess, 1, __ATOMIC_RELAXED) % kEntries;
     if (SlabHeader* span = close_entry(number)) return span;
   }
@@ -50,13 +59,13 @@ SlabHeader* take_excess() {
 
 SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header) {
   const unsigned slots = header->slots;
-  if (!may_be_open(relaxed(open_slots) + slots)) return header;
-  __atomic_fetch_add(&open_slots, slots, __ATOMIC_RELAXED);
+  if (relaxed(open_slots.value) + slots > most_open()) return header;
+  __atomic_fetch_add(&open_slots.value, slots, __ATOMIC_RELAXED);
   SlabHeader* closed = nullptr;
   if (__atomic_compare_exchange_n(&entry, &closed, header, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     return nullptr;
   }
-  __atomic_fetch_sub(&open_slots, slots, __ATOMIC_RELAXED);
+  __atomic_fetch_sub(&open_slots.value, slots, __ATOMIC_RELAXED);
   return header;
 }
 

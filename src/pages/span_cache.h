@@ -72,8 +72,9 @@ inline SlabHeader* keep_far(SlabHeader* header) {
 inline constexpr unsigned kEntries = kNearCaches * kNearLengths + kFarLengths;
 SlabHeader* close_entry(unsigned number);
 
-// When more is open than may be: a span for which some are closed, or null.
-SlabHeader* take_excess();
+// When more is open than may be, or a span was refused as nothing more could be opened: entries are closed in
+// turn, and what stood in one of them is the caller's. Null: nothing did.
+SlabHeader* take_excess(bool refused);
 
 // In all the caches.
 uint32_t cached_slots();
