@@ -211,11 +211,36 @@ void* resize(void* p, size_t size, bool zero) {
 
 }  // namespace
 
+namespace {
+
+constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);
+
+// A block that the class's slab has at hand, where few blocks would go through the magazine. Null: none, or
+// the long way is due.
+void* pop_direct(Heap* heap, Bin* bin) {
+  const auto size_class = static_cast<unsigned>(bin - heap->bins);
+  SlabHeader* slab = heap->current[size_class];
+  const bool may = is_direct(*bin) && size_class >= kFirstAlone && slab != nullptr && bin->blocks == bin;
+  if (!may || (heap->refills + 1) % kCallsPerTick == 0 || sees_every_call()) return nullptr;
+  if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap) + kDirect) return nullptr;
+  void* block = pop_list(&slab->free);
+  if (block == nullptr) return nullptr;
+  ++heap->refills;
+  ++slab->live;
+  bin->asked = true;
+  count_drawn(heap, slab::kTable.row[size_class].block_size, 1);
+  return block;
+}
+
+}  // namespace
+
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
+  } else if (void* block = pop_direct(heap, bin)) {
+    return block;
   }
   // In those modes only size 0 comes by here. Hooks may come at any moment, after the size was looked at: who
   // is here then gets a block of the class, untold.
