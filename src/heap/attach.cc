@@ -58,7 +58,7 @@ Heap* new_record() {
   Heap* heap = static_cast<Heap*>(pages::new_heap_record(sizeof(Heap)));
   if (heap == nullptr) return nullptr;
   // The record's for ever: what a thread leaves there serves the next one that has the record.
-  heap->pages.near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
+  heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
   heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
   // release: pairs with the acquire of all_heaps.
   while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,
@@ -107,7 +107,6 @@ void detach(void* record) {
   flush_remote(heap);
   leave_thread(heap);
   settle_tag(heap);
-  pages::settle_untouched(&heap->pages);
   heap->tag = heap->tag_row = 0;
   heap->in_hook = false;
   seal_inbox(heap);
@@ -148,7 +147,6 @@ void after_fork_in_child() {
   ++forks;
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
-  for (Heap* heap = records; heap != nullptr; heap = heap->next_record) pages::settle_untouched(&heap->pages);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
     heap->lock.unlock_in_child();
     heap->leaving = 0;  // who took them out is not here
@@ -292,7 +290,6 @@ void delete_user_heap(Heap* heap) {
   }
   // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
   seal_inbox(heap);
-  pages::settle_untouched(&heap->pages);
   heap->drawn_bytes = heap->drawn_blocks = 0;
   heap->name[0] = '\0';
   heap->user = false;

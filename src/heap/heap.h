@@ -61,7 +61,7 @@ struct Heap {
   uint8_t refills;                   // modulo 256: see allocate_slow
   uint8_t shortages;                 // modulo 256: see refill
   uint8_t hand;                      // the class that sweep() looked at last
-  pages::Local pages;                // what it has in the page heap
+  uint8_t near_cache;                // of spans, in the page heap
   uint32_t held;                     // bytes that the magazines have room for
   uint32_t earned;                   // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;              // bytes of others' blocks, since look_after_frees

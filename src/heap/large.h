@@ -15,7 +15,7 @@ void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed);
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  SlabHeader* header = pages::take_near(heap->pages.near_cache, slots);
+  SlabHeader* header = pages::take_near(heap->near_cache, slots);
   // Relaxed: who knows the block's address got it from who allocates here.
   if (header != nullptr) set_relaxed(header->kind, Kind::large);
   return header;
@@ -43,7 +43,7 @@ void clear_large(SlabHeader* header);
 void release_far(SlabHeader* header, Kind kind);
 // The counterpart of take_near, for spans of all lengths. Claimed.
 inline void release_span(const Heap* heap, SlabHeader* header) {
-  if (header->slots <= pages::kNearLengths) header = pages::keep_near(heap->pages.near_cache, header);
+  if (header->slots <= pages::kNearLengths) header = pages::keep_near(heap->near_cache, header);
   if (header != nullptr) release_far(header, Kind::large);
 }
 

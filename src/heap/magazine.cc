@@ -263,21 +263,22 @@ void magazine_full(Bin* bin) {
   if (!bin->asked) return give_last(heap, size_class);
   if (!bin->refused && make_room(heap, size_class)) return;
   bin->refused = true;
-  if (is_direct(*bin)) return give_last(heap, size_class);
   bin->asked = false;
+  if (is_direct(*bin)) return give_last(heap, size_class);
   give_older(heap, size_class);
 }
 
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  const size_t some = kBlocksPerLook * block_size(size_class);
-  size_t pause = some < kLeastPause ? kLeastPause : some;
+  size_t pause = kLeastPause;
   if (!bin.asked) {
     flush_step(heap, size_class);
   } else {
-    // What goes back after so many frees costs each of them little.
-    const size_t held = count_held(bin) * block_size(size_class);
-    if (held > pause / kFreesPerFlushed) pause = held * kFreesPerFlushed;
+    // What goes back, or is refused again, after so many frees costs each of them little.
+    const size_t size = block_size(size_class);
+    const size_t most = count_held(bin) * size * kFreesPerFlushed;
+    if (most > pause) pause = most;
+    if (kBlocksPerLook * size > pause) pause = kBlocksPerLook * size;
   }
   bin.asked = bin.refused = false;
   bin.direct = static_cast<uint16_t>(pause / 64);

@@ -50,17 +50,17 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (!heap->user) {
     slab = shard::adopt(size_class, heap);
   }
-  if (slab == nullptr) slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab, &heap->pages);
+  if (slab == nullptr) slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab);
   if (slab != nullptr) own(heap, slab);
   return slab;
 }
 
-void give_back(Heap* heap, SlabHeader* slab) {
+void give_back(SlabHeader* slab) {
   if (slab::returned_count(slab) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
   slab::check_empty(slab, {});
-  slab::destroy(slab, &heap->pages);
+  slab::destroy(slab);
 }
 
 void unlist(Heap* heap, SlabHeader* slab) {
@@ -74,7 +74,7 @@ void unlist(Heap* heap, SlabHeader* slab) {
 
 void leave(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(heap, slab);
+    give_back(slab);
   } else {
     shard::give_away(slab, heap);
   }
@@ -133,7 +133,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
     if (current != nullptr) {
       if (!is_as_wanted(heap, current)) own(heap, current);
       const slab::List list =
-          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest, &heap->pages);
+          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
       if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
@@ -168,7 +168,7 @@ slab::List take_rest(Heap* heap, unsigned size_class) {
 
 void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(heap, slab);
+    give_back(slab);
   } else {
     heap->partial[slab->size_class].push_front(slab);
   }
@@ -200,7 +200,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
   } else {
     unlist(heap, slab);
   }
-  give_back(heap, slab);
+  give_back(slab);
   if (tick_pending()) tick();
 }
 
@@ -222,7 +222,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   slab::Returned returned;
   if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
     slab::check_empty(slab, returned);
-    slab::destroy(slab, &heap->pages);
+    slab::destroy(slab);
     return 0;
   }
   // Drained, so that the thread's own free of the last block finds it empty.
@@ -274,11 +274,11 @@ void leave_slabs(Heap* heap) {
 
 void drop_slabs(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) slab::destroy(heap->current[c], &heap->pages);
-    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab, &heap->pages);
+    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
+    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
     if (heap->rest[c].count != 0) heap->rest[c].count = 0;  // else its page is not touched
   }
-  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab, &heap->pages);
+  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);
 }
 
 }  // namespace hummock::heap

@@ -19,13 +19,6 @@ struct Span {
   bool zeroed;         // all of it reads zero
 };
 
-// What a heap has in this layer: only its thread, or who holds its lock, may touch it.
-struct Local {
-  uint8_t near_cache;  // of spans
-  int16_t untouched;   // pages noted and not yet counted: see note_untouched
-  int16_t hidden;      // of them
-};
-
 // `slots` 1…kMaxSpanSlots adjacent slots, the first at a multiple of `align_slots` (a power of two ≤ 256;
 // where it is not 1, no more slots than stand behind the first such place, or behind the first huge page).
 // The header has kind free; `start`, `slots` and `bytes` are filled. Bounded steps; no system call unless the
@@ -83,10 +76,10 @@ bool split_huge_page(const SlabHeader* slab);
 // Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
 extern size_t used_slots;             // atomic, relaxed: written under the page heap's lock
 extern size_t huge_bytes;             // of mappings of their own; likewise
-extern size_t untouched_small_pages;  // atomic, relaxed; may be ahead of used_slots
+extern base::OwnLine<size_t> untouched_small_pages;  // atomic, relaxed; may be ahead of used_slots
 inline size_t in_use_bytes() {
   const size_t spans = relaxed(used_slots) * kSlotSize;
-  const size_t untouched = relaxed(untouched_small_pages) * kSmallPage;
+  const size_t untouched = relaxed(untouched_small_pages.value) * kSmallPage;
   return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
 }
 // The same as it was lately, to 1 MiB or a part in 64: who asks for bounds must not wait for a line that all
@@ -98,10 +91,8 @@ inline size_t bound_by_use(size_t least, size_t part) {
   return share > least ? share : least;
 }
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
-// spans that were used before, are `hidden`: no purge finds them. Any thread, with its own.
-void note_untouched(Local* local, ptrdiff_t pages, bool hidden);
-// What was noted there and not yet counted is.
-void settle_untouched(Local* local);
+// spans that were used before, are `hidden`: no purge finds them. Any thread.
+void note_untouched(ptrdiff_t pages, bool hidden);
 // Is more hidden than max(12 MiB, a quarter of what is in use)? Pages that were given back for it, and that
 // slabs hand out again soon after, raise the bound: else a program whose slabs come and go would have the
 // same pages given back each time.

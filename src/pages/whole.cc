@@ -22,42 +22,28 @@ void add_spans(Totals* sum) {
 
 }  // namespace
 
-size_t untouched_small_pages;
+base::OwnLine<size_t> untouched_small_pages;
 base::OwnLine<size_t> in_use_lately;
 
 namespace {
 
 // All atomic, relaxed: figures.
-base::OwnLine<size_t> hidden;  // of them
-size_t hidden_purged;          // given back because much was hidden, and not touched since
-size_t hidden_again;           // of those, touched again. Both are halved as time passes.
-
-// Pages that a heap notes before it counts them: all heaps count in the same line.
-constexpr int kMostNoted = 24;
+size_t hidden;         // of them
+size_t hidden_purged;  // given back because much was hidden, and not touched since
+size_t hidden_again;   // of those, touched again. Both are halved as time passes.
 
 constexpr size_t kMostHidden = 12 << 20;
 constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
 
 }  // namespace
 
-void settle_untouched(Local* local) {
-  const auto add = [](size_t& sum, int16_t& noted) {
-    if (noted != 0) __atomic_fetch_add(&sum, static_cast<size_t>(ptrdiff_t{noted}), __ATOMIC_RELAXED);
-    noted = 0;
-  };
-  add(untouched_small_pages, local->untouched);
-  add(hidden.value, local->hidden);
-}
-
-void note_untouched(Local* local, ptrdiff_t pages, bool hides) {
-  local->untouched = static_cast<int16_t>(local->untouched + pages);
-  if (hides) local->hidden = static_cast<int16_t>(local->hidden + pages);
-  const auto is_much = [](int noted) { return noted >= kMostNoted || noted <= -kMostNoted; };
-  if (is_much(local->untouched) || is_much(local->hidden)) settle_untouched(local);
+void note_untouched(ptrdiff_t pages, bool hides) {
+  __atomic_fetch_add(&untouched_small_pages.value, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+  if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
 }
 
 bool hides_much() {
-  const size_t bytes = relaxed(hidden.value) * kSmallPage;
+  const size_t bytes = relaxed(hidden) * kSmallPage;
   if (bytes <= kMostHidden) return false;
   const size_t most = relaxed(high_used) * kSlotSize + kMostAgain;
   const size_t again = relaxed(hidden_again) * kSmallPage;

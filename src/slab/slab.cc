@@ -47,7 +47,7 @@ ptrdiff_t untouched_pages(const SlabHeader* slab) {
 }
 
 // Only when no carved block is free: then all of them are in use after.
-List carve(SlabHeader* slab, pages::Local* local) {
+List carve(SlabHeader* slab) {
   // Up to the end of a page: so that few blocks stand in pages with what was carved before or will be after.
   const size_t carved = slab->carved;
   const size_t begin = offset_of(slab, carved);
@@ -63,7 +63,7 @@ List carve(SlabHeader* slab, pages::Local* local) {
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
   if (slab->slots == 1) {
     const ptrdiff_t more = before - untouched_pages(slab);
-    pages::note_untouched(local, -more, slab->gone.hides);
+    pages::note_untouched(-more, slab->gone.hides);
     // A slab of few blocks had no use for more.
     if (!slab->gone.hides && carved != 0) pages::count_touched(static_cast<size_t>(more));
   }
@@ -164,22 +164,22 @@ void open_frees(SlabHeader* slab) {
 namespace {
 
 // What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
-void see_to_untouched(SlabHeader* slab, bool zeroed, pages::Local* local) {
+void see_to_untouched(SlabHeader* slab, bool zeroed) {
   const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
   if (much) pages::note_hidden_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;
-  pages::note_untouched(local, kSlotSize / kSmallPage, slab->gone.hides);
+  pages::note_untouched(kSlotSize / kSmallPage, slab->gone.hides);
 }
 
 }  // namespace
 
-SlabHeader* create(unsigned size_class, Kind kind, pages::Local* local) {
+SlabHeader* create(unsigned size_class, Kind kind) {
   const SizeClass& row = kTable.row[size_class];
   const pages::Span span = pages::allocate_span(row.slots);
   SlabHeader* slab = span.header;
   if (slab == nullptr) return nullptr;
-  if (row.slots == 1) see_to_untouched(slab, span.zeroed, local);
+  if (row.slots == 1) see_to_untouched(slab, span.zeroed);
   slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live = 0;
@@ -206,18 +206,12 @@ SlabHeader* create(unsigned size_class, Kind kind, pages::Local* local) {
   return slab;
 }
 
-void destroy(SlabHeader* slab, pages::Local* local) {
-  if (slab->slots == 1) pages::note_untouched(local, -untouched_pages(slab), slab->gone.hides);
+void destroy(SlabHeader* slab) {
+  if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
   pages::release_span(slab);
-}
-
-void destroy(SlabHeader* slab) {
-  pages::Local once = {};
-  destroy(slab, &once);
-  pages::settle_untouched(&once);
 }
 
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
@@ -293,7 +287,7 @@ List take_some(SlabHeader* slab, Rest* rest) {
   return {take(slab, rest, most, end_of(slab)), most};
 }
 
-List take_blocks(SlabHeader* slab, Rest* rest, pages::Local* local) {
+List take_blocks(SlabHeader* slab, Rest* rest) {
   if (slab->free != end_of(slab)) {
     *rest = take_freed(slab);
   } else if (returned_count(slab) != 0) {
@@ -301,7 +295,7 @@ List take_blocks(SlabHeader* slab, Rest* rest, pages::Local* local) {
   }
   if (rest->count != 0) return take_some(slab, rest);
   if (slab->gone.own != 0) return take_gone(slab);
-  return slab->carved < slab->capacity ? carve(slab, local) : List{nullptr, 0};
+  return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {

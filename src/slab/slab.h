@@ -16,11 +16,10 @@ inline void* end_of(const SlabHeader* slab) {
 }
 
 // Makes a slab of the class from fresh slots; not owned yet. Null: no memory.
-SlabHeader* create(unsigned size_class, Kind kind, pages::Local* local);
+SlabHeader* create(unsigned size_class, Kind kind);
 
 // Gives the slots back. Every block is free.
-void destroy(SlabHeader* slab, pages::Local* local);
-void destroy(SlabHeader* slab);  // where no heap is at hand
+void destroy(SlabHeader* slab);
 
 // Free blocks, linked as a bin's are. They count as in use.
 struct List {
@@ -43,7 +42,7 @@ List take_some(SlabHeader* slab, Rest* rest);
 // Some free blocks, that count as in use from now on; none when the slab is full. Order: what the owner
 // freed, then what others freed, of which `rest` has what is not handed out now, then memory never used: a
 // page of it at most. Bounded steps.
-List take_blocks(SlabHeader* slab, Rest* rest, pages::Local* local);
+List take_blocks(SlabHeader* slab, Rest* rest);
 
 // So many free blocks make it worth while to look at the slab again, or to take it over.
 inline uint32_t worth_while(const SlabHeader* slab) {
