@@ -17,6 +17,7 @@ enum class Rank : uint8_t {
   heap,         // heap/heap.h: one for each first-class heap
   idle,         // heap/idle.cc
   shard,        // shard/shard.cc: one for each
+  growth,       // pages/page_heap.cc: who adds a region
   mappings,     // pages/kept.h: very large blocks
   page_heap,    // pages/region.h
   records,      // pages/metadata.cc
@@ -27,9 +28,9 @@ enum class Rank : uint8_t {
 };
 
 constexpr const char* name_of(Rank rank) {
-  constexpr const char* kNames[] = {"start",   "proxies", "spaces",      "checked",   "heap pool",
-                                    "heap",    "idle",    "shard",       "mappings",  "page heap",
-                                    "records", "reserve", "large pages", "region log"};
+  constexpr const char* kNames[] = {"start",     "proxies", "spaces",  "checked",     "heap pool",
+                                    "heap",      "idle",    "shard",   "growth",      "mappings",
+                                    "page heap", "records", "reserve", "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));
   return kNames[static_cast<unsigned>(rank)];
 }

@@ -10,6 +10,7 @@
 
 namespace hummock::pages {
 
+os::Lock<os::Rank::growth> growth_lock;
 alignas(64) os::Lock<os::Rank::page_heap> page_lock;
 Region* regions;
 PurgeQueue purge_queue;
@@ -176,23 +177,37 @@ void set_backing(HugePage* page, Backing backing) {
   refile(page);
 }
 
+namespace {
+
+Span take_locked(unsigned slots, unsigned align) {
+  os::LockGuard guard(page_lock);
+  return take_span(slots, align);
+}
+
+// One thread adds a region, and those who wait look again: else each of many that start at once would add
+// one.
+Span take_grown(unsigned slots, unsigned align) {
+  os::LockGuard guard(growth_lock);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Span span = take_locked(slots, align);
+    // A region that others used up meanwhile, or a small one without the alignment: once more.
+    if (span.header != nullptr || !grow(slots + align - 1)) return span;
+  }
+  return take_locked(slots, align);
+}
+
+}  // namespace
+
 Span allocate_span(unsigned slots, unsigned align_slots) {
   if (align_slots == 1) {
     if (SlabHeader* header = take_far(slots)) return {header, false};
   }
   if (!may_take(slots * kSlotSize)) return {nullptr, false};
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    page_lock.lock();
-    const Span span = take_span(slots, align_slots);
-    page_lock.unlock();
-    if (span.header != nullptr) {
-      if (os::kMustCommit && !have_memory(region_of(span.header), slot_of(span.header), slots)) break;
-      return span;
-    }
-    // A region that another thread used up meanwhile, or a small one without the alignment: once more.
-    if (!grow(slots + align_slots - 1)) break;
-  }
-  return {nullptr, false};
+  Span span = take_locked(slots, align_slots);
+  if (span.header == nullptr) span = take_grown(slots, align_slots);
+  const bool bare = os::kMustCommit && span.header != nullptr &&
+                    !have_memory(region_of(span.header), slot_of(span.header), slots);
+  return bare ? Span{nullptr, false} : span;
 }
 
 void release_span(SlabHeader* header) {
@@ -264,6 +279,7 @@ void note_huge_bytes(size_t bytes, int32_t dirty) {
 }
 
 void lock_all() {
+  growth_lock.lock_for_fork();
   huge_lock();
   page_lock.lock_for_fork();
   metadata_lock();
@@ -275,6 +291,7 @@ void unlock_all() {
   metadata_unlock();
   page_lock.unlock_after_fork();
   huge_unlock();
+  growth_lock.unlock_after_fork();
 }
 
 void reset_all() {
@@ -282,6 +299,7 @@ void reset_all() {
   metadata_reset();
   page_lock.unlock_in_child();
   huge_reset();
+  growth_lock.unlock_in_child();
 }
 
 }  // namespace hummock::pages

@@ -74,8 +74,8 @@ size_t purge_inside(const SlabHeader* slab, uint16_t pages);
 bool split_huge_page(const SlabHeader* slab);
 
 // Bytes in use, of spans and mappings; but for what slabs have never handed out. A look without a lock.
-extern size_t used_slots;             // atomic, relaxed: written under the page heap's lock
-extern size_t huge_bytes;             // of mappings of their own; likewise
+extern size_t used_slots;                            // atomic, relaxed: written under the page heap's lock
+extern size_t huge_bytes;                            // of mappings of their own; likewise
 extern base::OwnLine<size_t> untouched_small_pages;  // atomic, relaxed; may be ahead of used_slots
 inline size_t in_use_bytes() {
   const size_t spans = relaxed(used_slots) * kSlotSize;

@@ -81,6 +81,7 @@ inline Region* region_of(const SlabHeader* header) {
   return reinterpret_cast<Region*>(static_cast<uintptr_t>(reinterpret_cast<SlabHeader*>(base)->remote));
 }
 
+extern os::Lock<os::Rank::growth> growth_lock;
 extern os::Lock<os::Rank::page_heap> page_lock;
 extern Region* regions;         // atomic: release by add_region, acquire by visitors
 extern PurgeQueue purge_queue;  // oldest first

@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kLeastOpen = 4 << 20;
 constexpr size_t kShare = 32;
 
-base::OwnLine<uint32_t> open_slots;   // lengths of all open entries; atomic, relaxed: a bound
-unsigned next_excess;  // atomic, relaxed: entries are closed in turn
-unsigned refusals;     // atomic, relaxed: of spans, as nothing more could be opened
+base::OwnLine<uint32_t> open_slots;  // lengths of all open entries; atomic, relaxed: a bound
+unsigned next_excess;                // atomic, relaxed: entries are closed in turn
+unsigned refusals;                   // atomic, relaxed: of spans, as nothing more could be opened
 
 // Of which one closes an entry: what is in use now finds room in the end, and where more is in use than may
 // be open, few spans come and go for it.

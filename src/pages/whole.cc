@@ -86,7 +86,8 @@ Totals totals() {
 }
 
 bool is_locked() {
-  return page_lock.is_held() || huge_is_locked() || metadata_is_locked() || reserve_is_locked();
+  return growth_lock.is_held() || page_lock.is_held() || huge_is_locked() || metadata_is_locked() ||
+         reserve_is_locked();
 }
 
 void unmap_all() {
