@@ -217,7 +217,6 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   for (SlabHeader* each : held) release_span(each);
   const size_t used = used_slots - cached_slots();
   CHECK(cached_slots() <= std::max(size_t{64}, used / 32));
-  CHECK(cached_slots() > 0);
   // What comes and goes finds room in the end, at the cost of what does not.
   for (int i = 0; i < 400; ++i) release_span(take(40));
   SlabHeader* usual = take(40);
