@@ -9,7 +9,8 @@
 // So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
 // whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks
 // are taken from it, the second when a single block of it had to go back. A thread that frees much more than
-// it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty.
+// it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty. A class
+// that was refused room, and has next to none, stays with the second kind until the next look.
 //
 // free has seen that each block is the start of one and was not free; that nobody wrote to it since is seen
 // when it leaves its magazine.
@@ -35,7 +36,7 @@ constexpr unsigned kMostFlushed = 256;  // blocks, in one call
 // holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;
-constexpr unsigned kBlocksPerLook = 32;
+constexpr unsigned kBlocksPerLook = 10;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
   return blocks < least ? least : blocks > most ? most : static_cast<unsigned>(blocks);

@@ -35,25 +35,25 @@ void note_peak() {
   if (now > peak_bytes) peak_bytes = now;
 }
 
-constexpr size_t kUseToTell = 1 << 20;
+constexpr size_t kSlotsToTell = (1 << 20) / kSlotSize;
+size_t told_slots;  // in use when it was last told. Guarded by page_lock.
 
-void tell_use() {
-  const size_t now = in_use_bytes();
-  const size_t told = relaxed(in_use_lately.value);
-  const size_t apart = now > told ? now - told : told - now;
-  if (apart > kUseToTell && apart > told / 64) set_relaxed(in_use_lately.value, now);
+// What slabs have never handed out is looked at only then: others write to its line.
+void tell_use_of_spans() {
+  const size_t apart = used_slots > told_slots ? used_slots - told_slots : told_slots - used_slots;
+  if (apart >= kSlotsToTell && apart > told_slots / 64) tell_use();
 }
 
 void count_taken(unsigned slots) {
   __atomic_store_n(&used_slots, used_slots + slots, __ATOMIC_RELAXED);
   note_peak();
-  tell_use();
+  tell_use_of_spans();
 }
 
 // What is given stays as dirty, so the peak is no higher.
 void count_given(unsigned slots) {
   __atomic_store_n(&used_slots, used_slots - slots, __ATOMIC_RELAXED);
-  tell_use();
+  tell_use_of_spans();
 }
 
 // The first touch of a huge page brings memory for all of it.
@@ -146,6 +146,11 @@ bool have_memory(Region* region, unsigned first, unsigned slots) {
 }
 
 }  // namespace
+
+void tell_use() {
+  told_slots = used_slots;
+  set_relaxed(in_use_lately.value, in_use_bytes());
+}
 
 void requeue(HugePage* page) {
   page->queued = !page->queued;

@@ -58,6 +58,7 @@ void halve_regret(uint64_t now, uint64_t period) {
   excess_purged /= 2;
   set_relaxed(regretted, regretted / 2);
   halve_hidden();
+  tell_use();
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
 }

@@ -109,6 +109,9 @@ void set_backing(HugePage* page, Backing backing);
 // Of a huge page that stands in its lists, if it is loose: before a part of its memory goes.
 void make_small(HugePage* page);
 
+// Brings in_use_lately up to date.
+void tell_use();
+
 bool dirty_over_budget();
 // So many slots were freed, and that is too much: about as many go, and half as many, as the budget is
 // smaller now. One system call.
