@@ -67,8 +67,8 @@ typedef struct hummock_record_head {
   uint32_t forks;   /* children of a fork, which are not recorded */
   uint64_t dropped; /* events of threads without a ring, and of signal handlers that came amid another */
   uint32_t closed;  /* set by the tool: nobody will read any more */
-  uint8_t unused[52];
-  uint64_t order; /* the next event's */
+  uint8_t unused[60];
+  uint64_t order; /* the next event's; on a line of its own */
   uint8_t unused_too[4096 - 136];
 } hummock_record_head_t;
 

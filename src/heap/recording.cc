@@ -14,6 +14,9 @@ hummock_record_t* part;
 
 namespace {
 
+static_assert(sizeof(hummock_record_head_t) == 4096 && sizeof(hummock_record_t) % 4096 == 0,
+              "parts begin at pages");
+
 constexpr char kVariable[] = "HUMMOCK_RUN_RECORD=";
 constexpr uint64_t kMask = HUMMOCK_RECORD_EVENTS - 1;
 constexpr unsigned kPatienceMs = 1000;
