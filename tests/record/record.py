@@ -129,8 +129,8 @@ class Replay(InFolder):
             document = json.load(file)
         self.assertEqual(len(document["verdict"]), 3)
         for one in document["results"]:
-            self.assertEqual(len(one["runs"]), 2)
-            self.assertGreater(len(one["runs"][0]["series"]), 1)
+            self.assertGreaterEqual(len(one["runs"]), 2)  # those beside other load are repeated
+            self.assertGreater(len(one["series"]), 1)
             self.assertGreaterEqual(one["runs"][0]["peak_bytes"], one["runs"][0]["live_bytes"])
         self.assertIn("replayed", hummock("bench", "table", result, "--by", "workload").stdout.replace("record_target", "replayed"))
         self.assertGreater(os.path.getsize(page), 1000)
@@ -193,13 +193,11 @@ class Hostile(InFolder):
 
     def test_cut_is_replayed(self):
         record(self.trace, TARGET)
-        size = os.path.getsize(self.trace)
-        os.truncate(self.trace, size - 1)
-        done = replay(self.trace, "--with", "hummock", "--repeat", "1", status=None)
-        if done.returncode == 0:
-            self.assertIn("ends before the trace does", done.stderr)
-        else:
-            self.assertIn("has no calls", done.stderr)
+        calls = listed(self.trace)[0][2]
+        os.truncate(self.trace, os.path.getsize(self.trace) * 4 // 5)
+        self.assertLess(listed(self.trace)[0][2], calls)
+        done = replay(self.trace, "--with", "hummock", "--repeat", "1")
+        self.assertIn("ends before the trace does", done.stderr)
 
 
 if __name__ == "__main__":
