@@ -207,6 +207,7 @@ size_t settled(double seconds) {
 }
 
 void report(Sampler& sampler, double seconds, const Usage& before, const Usage& after, double settle) {
+  const size_t at_end = settle > 0 ? settled(settle) : 0;  // before there is a report to hold
   Player sum = {};
   for (uint32_t i = 0; i < head->threads; ++i) {
     sum.allocations += players[i].allocations;
@@ -227,7 +228,7 @@ void report(Sampler& sampler, double seconds, const Usage& before, const Usage& 
   json.key("peak_bytes").number(uint64_t{sampler.peak()});
   json.key("settled_bytes");
   if (settle > 0) {
-    json.number(uint64_t{settled(settle)});
+    json.number(uint64_t{at_end});
   } else {
     json.null();
   }

@@ -122,7 +122,7 @@ class Replay(InFolder):
         recorded = re.search(r"^recorded: (.*)$", done.stdout, re.M)[1]
         self.assertEqual(re.findall(r"^replayed: (.*) on (\w+)$", done.stdout, re.M),
                          [(recorded, "hummock"), (recorded, "system")])
-        self.assertRegex(done.stdout, r"(?m)^best for time: (hummock|system) \(")
+        self.assertRegex(done.stdout, r"(?m)^best for time( \(of the processor, .*\))?: (hummock|system) \(")
         self.assertRegex(done.stdout, r"(?m)^leanest: (hummock|system) \(")
         self.assertRegex(done.stdout, r"(?m)^Hummock is [12] of 2 \(\d\.\d\d of the best\) for time")
         with open(result, encoding="utf-8") as file:

@@ -21,8 +21,15 @@ std::string seconds(double value) {
   return fmt::format("{:.3f} s", value);
 }
 
-// What the run took, as a spread over its runs, lowest first.
-std::vector<Standing> ranking(const Json& results, const char* measure) {
+bool any_disturbed(const Json& results) {
+  for (const Json& result : results)
+    for (const Json& run : result["runs"])
+      if (run.value("disturbed", false)) return true;
+  return false;
+}
+
+// What the runs took, lowest first: the median of each allocator's, or the least.
+std::vector<Standing> ranking(const Json& results, const char* measure, bool least) {
   std::vector<Standing> all;
   for (const Json& result : results) {
     if (!result["error"].is_null()) continue;
@@ -30,7 +37,8 @@ std::vector<Standing> ranking(const Json& results, const char* measure) {
     for (const Json& run : result["runs"]) values.push_back(run.value(measure, 0.0));
     if (values.empty()) continue;
     std::sort(values.begin(), values.end());
-    all.push_back({result["allocator"], values[values.size() / 2], values.front(), values.back()});
+    all.push_back({result["allocator"], least ? values.front() : values[values.size() / 2], values.front(),
+                   values.back()});
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   return all;
@@ -70,9 +78,9 @@ std::string replay_table(const Json& results) {
       text += fmt::format("{:16} {}\n", name, result["error"].get<std::string>());
       continue;
     }
-    const std::vector<Standing> time = ranking(Json::array({result}), "seconds");
-    const std::vector<Standing> cpu = ranking(Json::array({result}), "cpu_seconds");
-    const std::vector<Standing> peak = ranking(Json::array({result}), "peak_bytes");
+    const std::vector<Standing> time = ranking(Json::array({result}), "seconds", false);
+    const std::vector<Standing> cpu = ranking(Json::array({result}), "cpu_seconds", true);
+    const std::vector<Standing> peak = ranking(Json::array({result}), "peak_bytes", false);
     text += fmt::format("{:16} {:>10} {:>10} {:>10} {:>10} {:>9.1f}%\n", name, seconds(time[0].value),
                         seconds(cpu[0].value), short_bytes(peak[0].value),
                         bytes_or_dash(result["runs"][0], "settled_bytes"),
@@ -82,11 +90,15 @@ std::string replay_table(const Json& results) {
 }
 
 Json replay_verdict(const Json& results) {
-  const std::vector<Standing> time = ranking(results, "seconds");
-  const std::vector<Standing> peak = ranking(results, "peak_bytes");
+  // Beside other work the time that passed is not the allocator's.
+  const bool busy = any_disturbed(results);
+  const std::vector<Standing> time =
+      busy ? ranking(results, "cpu_seconds", true) : ranking(results, "seconds", false);
+  const std::vector<Standing> peak = ranking(results, "peak_bytes", false);
   Json lines = Json::array();
   if (time.empty()) return lines;
-  lines.push_back("best for time: " + best_of(time, seconds));
+  lines.push_back((busy ? "best for time (of the processor, as the machine was busy): " : "best for time: ") +
+                  best_of(time, seconds));
   lines.push_back("leanest: " + best_of(peak, short_bytes));
   if (const std::string place = place_of(time, "hummock"); !place.empty() && time.size() > 1)
     lines.push_back("Hummock is " + place + " for time, " + place_of(peak, "hummock") + " for memory");
