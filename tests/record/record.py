@@ -6,12 +6,18 @@ Usage: record.py TOOL LIBRARY TARGET WORKER calls|ends|replay|hostile
 
 import json
 import os
+import pathlib
 import random
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 TOOL, LIBRARY, TARGET, WORKER = sys.argv[1:5]
 CALM = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_") and k != "LD_PRELOAD"}
@@ -128,6 +134,9 @@ class Replay(InFolder):
         with open(result, encoding="utf-8") as file:
             document = json.load(file)
         self.assertEqual(len(document["verdict"]), 3)
+        if jsonschema is not None:
+            schema = pathlib.Path(__file__).parents[2] / "bench" / "schema.json"
+            jsonschema.validate(document, json.loads(schema.read_text(encoding="utf-8")))
         for one in document["results"]:
             self.assertGreaterEqual(len(one["runs"]), 2)  # those beside other load are repeated
             self.assertGreater(len(one["series"]), 1)
