@@ -155,7 +155,7 @@ class Replay(InFolder):
         self.assertLess(peaks[0], peaks[1])
 
     def test_narrow_window(self):
-        replay(self.trace, "--with", "hummock", "--repeat", "1", "--window", "1")
+        replay(self.trace, "--with", "hummock", "--repeat", "1", "--window", "200")
 
     def test_wrong_use(self):
         for options, said in ((["--with", "hummok"], "hummock"), (["--process", "1"], "--process"),
