@@ -15,6 +15,7 @@ constexpr int kThreads = 4;
 constexpr int kRounds = 20000;
 constexpr size_t kOdd = 12347;  // no other call has these sizes
 constexpr size_t kAligned = 3331;
+constexpr size_t kUntouched = 16 << 20;
 
 void* handed[kThreads][kRounds];
 pthread_barrier_t barrier;
@@ -61,8 +62,10 @@ void fork_and_allocate() {
 
 int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "";
+  void* volatile untouched = malloc(kUntouched);  // resident only where a replay writes to it
   one_of_each();
   in_threads();
+  free(untouched);
   if (strcmp(what, "fork") == 0) fork_and_allocate();
   dprintf(1, "%d\n", kThreads * kRounds);
   if (strcmp(what, "kill") == 0) raise(SIGKILL);
