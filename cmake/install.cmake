@@ -35,6 +35,10 @@ foreach(page hummock.1 hummock.3 hummock.7)
     install(FILES man/${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endif()
 endforeach()
+# Where gdb looks for commands that go with a library; for other prefixes than /usr: source it.
+install(FILES tools/gdb/hummock-gdb.py
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}
+        RENAME libhummock.so.${PROJECT_VERSION}-gdb.py)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 option(HUMMOCK_STRIP "Strip what is installed; the library's debug file is installed beside it" ON)

@@ -15,8 +15,10 @@
 #include "faces/cxx_runtime.h"
 #include "faces/family.h"
 #include "faces/quiet_call.h"
+#include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/checked.h"
+#include "heap/release.h"
 #include "hummock/hummock.h"
 
 static_assert(sizeof(size_t) == sizeof(unsigned long), "the mangled names below are those of 64-bit systems");
@@ -76,7 +78,8 @@ std::new_handler handler() {
 
 // `alignment` 0: that of every block.
 void* attempt(size_t alignment, size_t size) {
-  return alignment == 0 ? heap::allocate(size) : faces::c23_aligned(alignment, size);
+  return alignment == 0 ? heap::allocate<heap::allocate_medium_new>(size)
+                        : faces::c23_aligned(alignment, size);
 }
 
 // The loop of [new.delete.single]: the handler may free memory, throw, or not return.
@@ -99,7 +102,7 @@ __attribute__((noinline, cold)) void* insist_quietly(size_t alignment, size_t si
 }
 
 inline void* take(size_t size) {
-  void* block = heap::allocate(size);
+  void* block = heap::allocate<heap::allocate_medium_new>(size);
   return __builtin_expect(block != nullptr, 1) ? block : insist(0, size);
 }
 
@@ -121,7 +124,7 @@ inline void* take_aligned(size_t size, std::align_val_t alignment) {
 }
 
 inline void* take_quietly(size_t size) noexcept {
-  void* block = heap::allocate(size);
+  void* block = heap::allocate<heap::allocate_medium_new>(size);
   return __builtin_expect(block != nullptr, 1) ? block : insist_quietly(0, size);
 }
 
@@ -136,7 +139,7 @@ inline void release_aligned(void* block, std::align_val_t alignment) noexcept {
     base::die(Line() << "operator delete(" << block << ", align " << align
                      << "): the block was not asked with this alignment");
   }
-  heap::release(block);
+  heap::release<heap::release_slow_delete>(block);
 }
 
 }  // namespace
@@ -191,14 +194,14 @@ HUMMOCK_OPERATOR void* operator new[](size_t size, std::align_val_t alignment,
 // ---- delete -------------------------------------------------------------------------------------
 
 HUMMOCK_OPERATOR void operator delete(void* block) noexcept {
-  heap::release(block);
+  heap::release<heap::release_slow_delete>(block);
 }
 
 HUMMOCK_OPERATOR void operator delete[](void* block) noexcept {
   Delete* one = &::operator delete;
   if (one != hummock_our_delete) return one(block);
   end_array(block);
-  heap::release(block);
+  heap::release<heap::release_slow_delete>(block);
 }
 
 HUMMOCK_OPERATOR void operator delete(void* block, const std::nothrow_t&) noexcept {

@@ -12,6 +12,7 @@
 #include "heap/large.h"
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
+#include "heap/recording.h"
 #include "heap/refill.h"
 #include "heap/release.h"
 #include "heap/sampling.h"
@@ -51,6 +52,7 @@ void* special_block(size_t align, size_t size, bool zero) {
   if (is_served()) return served::allocate(align, size, zero);
   // Where no hook wants the call the options have just been read, or hooks are about to come or go.
   void* block = usual_block(align, size, zero);
+  if (recording::is_on()) recording::allocated(block, align, size, zero);
   const hummock_hooks_t* to = hooks::wanted_calls();
   return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
@@ -200,9 +202,11 @@ void* resize(void* p, size_t size, bool zero) {
     if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
     if (served::owns(p)) return served::reallocate(p, size, zero);
   }
+  recording::Resize recorded(p);
   const Block block = find_block("realloc", p);
   void* resized = resize_without_copy(block, p, size, zero);
-  if (resized == nullptr) return move(block, p, size, zero);
+  if (resized == nullptr) return recorded.ends(move(block, p, size, zero), size);
+  recorded.ends(resized, size);
   if (sees_every_call()) {
     if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_resized(to, resized, size, p);
   }
@@ -291,6 +295,11 @@ void* allocate_medium(size_t size) {
     return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
   }
   return watched_block(size);
+}
+
+void* allocate_medium_new(size_t size) {
+  if (recording::is_on()) recording::note(HUMMOCK_RECORD_NEW);
+  return allocate_medium(size);
 }
 
 namespace {
@@ -384,6 +393,7 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
   }
   const size_t own = room_in_own(pages::header_of(p), p);
   check_claim(call, p, own != 0 ? own : find_block(call, p).room, size, align);
+  if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
   release(p);
 }
 

@@ -28,6 +28,8 @@ static_assert(offsetof(Heap, bins) == 0);
 void* allocate_slow(Bin* bin);
 // The size is beyond the direct ones, or nothing may take the fast path: every size counts then.
 void* allocate_medium(size_t size);
+// The same for operator new, which recording tells from malloc.
+void* allocate_medium_new(size_t size);
 
 // kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
 // "is it small?" and "is it allowed?", so the second question costs nothing.
@@ -86,8 +88,9 @@ __attribute__((always_inline)) inline Bin* bin_of_size(Heap* heap, size_t size) 
   return reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);
 }
 
+template <void* (*otherwise)(size_t) = allocate_medium>
 __attribute__((always_inline)) inline void* allocate(size_t size) {
-  if (__builtin_expect(size > relaxed(fast_limit.value), false)) return allocate_medium(size);
+  if (__builtin_expect(size > relaxed(fast_limit.value), false)) return otherwise(size);
   Bin* bin = bin_of_size(thread_heap, size);
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);

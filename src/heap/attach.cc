@@ -9,6 +9,7 @@
 #include "heap/idle.h"
 #include "heap/magazine.h"
 #include "heap/observer.h"
+#include "heap/recording.h"
 #include "heap/refill.h"
 #include "heap/sampling.h"
 #include "heap/served.h"
@@ -109,6 +110,7 @@ void detach(void* record) {
   settle_tag(heap);
   heap->tag = heap->tag_row = 0;
   heap->in_hook = false;
+  recording::end_thread(heap);
   seal_inbox(heap);
   keep_record(heap);
 }
@@ -145,6 +147,7 @@ void after_fork_in_child() {
   if (observer.in_child != nullptr) observer.in_child();
   sampling::in_child();
   ++forks;
+  recording::in_child();
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
   for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
@@ -174,7 +177,10 @@ void initialise() {
     os::on_thread_exit(detach);
     const bool served = options::values.space_initial != 0;
     if (served) served::start();
-    if (!served && !options::values.checked) set_plain(true);
+    if (!served && !options::values.checked) {
+      recording::start();
+      set_plain(!recording::is_on());
+    }
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.

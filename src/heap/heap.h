@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "hummock/hummock.h"
+#include "hummock/record.h"
 #include "os/lock.h"
 #include "os/thread.h"
 #include "slab/slab.h"
@@ -45,6 +46,16 @@ inline unsigned count_held(const Bin& bin) {
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
+// Of a thread whose calls are recorded: see heap/recording.h.
+struct Recorded {
+  hummock_record_ring_t* ring;
+  uint64_t tail;  // of the ring, when it was last full
+  size_t size, align;
+  uint8_t noted;  // what the call under way is, with these two; 0: what it seems
+  bool gave_up;   // nobody reads the ring
+  bool busy;      // calls are not to be recorded
+};
+
 // Records are never unmapped: a stale pointer to one is a hint, not a danger.
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
@@ -81,6 +92,7 @@ struct Heap {
   Heap* next_record;  // all records there ever were; written once, before the record is used
   Heap* next;         // pool of records, or list of first-class heaps. Guarded by the pool's lock.
   Heap* prev;
+  Recorded record;
   char name[24];       // first-class: the program's; ended by NUL. Read by others while it changes.
   SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
@@ -101,8 +113,7 @@ extern HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap;
 
 // ---- What the faces call; semantics in hummock.h. `p` is not null unless said. -------------------
 
-void* allocate(size_t size);                        // in heap/allocate.h
-void release(void* p);                              // in heap/release.h; null does nothing
+// allocate(size) and release(p): in heap/allocate.h and heap/release.h; release of null does nothing.
 void* allocate_zeroed(size_t size);                 // the whole usable size
 void* allocate_aligned(size_t align, size_t size);  // align: any power of two
 void* reallocate(void* p, size_t size);             // size ≠ 0

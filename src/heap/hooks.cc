@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/options.h"
+#include "heap/recording.h"
 #include "os/region_log.h"
 
 namespace hummock::heap::hooks {
@@ -32,7 +33,7 @@ void put_in_effect() {
   do {
     now = current();
     os::set_event_hook(now != nullptr && now->mapped != nullptr ? tell_mapped : nullptr);
-    set_plain(!wants_calls(now));
+    set_plain(!wants_calls(now) && !recording::is_on());
   } while (now != current());
 }
 

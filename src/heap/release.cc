@@ -8,6 +8,7 @@
 #include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/magazine.h"
+#include "heap/recording.h"
 #include "heap/refill.h"
 #include "heap/served.h"
 #include "heap/user.h"
@@ -207,6 +208,7 @@ __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
   if (served::is_on()) return release_by_owner(p, slot);
   const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
   if (to != nullptr) hooks::tell_released(to, p);
+  if (p != nullptr && recording::is_on()) recording::released(p);
   release_by_owner(p, slot);
 }
 
@@ -216,6 +218,11 @@ __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
 void release_slow(void* p, SlabHeader* slot) {
   if (__builtin_expect(sees_every_call(), false)) return release_seen(p, slot);
   release_by_owner(p, slot);
+}
+
+void release_slow_delete(void* p, SlabHeader* slot) {
+  if (p != nullptr && recording::is_on()) recording::note(HUMMOCK_RECORD_DELETE);
+  release_slow(p, slot);
 }
 
 }  // namespace hummock::heap

@@ -9,6 +9,8 @@ namespace hummock::heap {
 // Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list. Or no
 // start of a block, or one that is free already. `slot` is p's.
 void release_slow(void* p, SlabHeader* slot);
+// The same for operator delete, which recording tells from free.
+void release_slow_delete(void* p, SlabHeader* slot);
 // The magazine has one block more than there is room for.
 void magazine_full(Bin* bin);
 // A slab, its lists included, has become empty.
@@ -52,10 +54,11 @@ __attribute__((always_inline)) inline void release_or(void* p, const Bin* expect
   release_near(bin, p);
 }
 
+template <void (*otherwise)(void*, SlabHeader*) = release_slow>
 __attribute__((always_inline)) inline void release(void* p) {
   release_or(
       p, nullptr, [p](intptr_t distance) __attribute__((always_inline)) {
-        release_slow(p, pages::header_at(distance));
+        otherwise(p, pages::header_at(distance));
       });
 }
 

@@ -74,24 +74,6 @@ void print_list(const std::vector<Workload>& workloads, const Peers& peers) {
   print_allocators(peers, stdout);
 }
 
-// A run whose allocator is not the one it is called after would be a lie in the table.
-void demand_active(const Peers& peers, const std::string& worker) {
-  for (const Allocator& allocator : peers.allocators)
-    if (const std::string reason = why_not_active(allocator, worker); !reason.empty())
-      throw std::runtime_error(fmt::format("{} is not active: {}", allocator.name, reason));
-}
-
-void check_outputs(const BenchOptions& options) {
-  for (const std::string* path : {&options.json, &options.csv, &options.html})
-    if (!path->empty()) write_text(*path, "");  // now, not after a quarter of an hour
-}
-
-void write_outputs(const BenchOptions& options, const Json& document) {
-  if (!options.json.empty()) write_json(options.json, document);
-  if (!options.csv.empty()) write_csv(options.csv, document);
-  if (!options.html.empty()) write_html(options.html, document);
-}
-
 void announce(const Plan& plan, const Peers& peers, const Json& machine) {
   fputs(fmt::format("{} cells on {} allocators, {} to {} runs each{}:\n", plan.cells.size(),
                     peers.allocators.size(), plan.repeat_fixed ? plan.repeat : 1, plan.repeat,
@@ -112,7 +94,25 @@ void announce(const Plan& plan, const Peers& peers, const Json& machine) {
           stderr);
 }
 
-// What is known before anything is measured.
+}  // namespace
+
+void demand_active(const Peers& peers, const std::string& worker) {
+  for (const Allocator& allocator : peers.allocators)
+    if (const std::string reason = why_not_active(allocator, worker); !reason.empty())
+      throw std::runtime_error(fmt::format("{} is not active: {}", allocator.name, reason));
+}
+
+void check_outputs(const BenchOptions& options) {
+  for (const std::string* path : {&options.json, &options.csv, &options.html})
+    if (!path->empty()) write_text(*path, "");  // now, not after a quarter of an hour
+}
+
+void write_outputs(const BenchOptions& options, const Json& document) {
+  if (!options.json.empty()) write_json(options.json, document);
+  if (!options.csv.empty()) write_csv(options.csv, document);
+  if (!options.html.empty()) write_html(options.html, document);
+}
+
 Json document_of(const BenchOptions& options, const Peers& peers) {
   Json document = {{"format", kFormat},           {"program", "hummock bench"},
                    {"date", date_now()},          {"mode", mode_name(options.mode())},
@@ -123,6 +123,16 @@ Json document_of(const BenchOptions& options, const Peers& peers) {
   document["missing"] = peers.missing;
   return document;
 }
+
+void finish_document(Json& document) {
+  set_ratios(document);
+  document["summary"] = summary_of(document);
+  for (const char* part : {"waste", "skipped"})
+    if (!document.contains(part)) document[part] = Json::array();
+  document["interrupted"] = interrupted();
+}
+
+namespace {
 
 ScheduleOptions schedule_of(const BenchOptions& options, const std::string& worker,
                             const std::optional<Programs>& programs) {
@@ -160,12 +170,10 @@ int bench(const BenchOptions& options) {
   catch_interrupt();
   if (programs) programs->make_inputs(chosen);
   document["results"] = measure(plan, peers.allocators, schedule_of(options, worker, programs));
-  set_ratios(document);
-  document["summary"] = summary_of(document);
   document["waste"] = interrupted() ? Json::array() : measure_waste(peers.allocators);
   document["skipped"] = Json::array();
   for (const Cell& cell : plan.skipped) document["skipped"].push_back(facts_of(cell));
-  document["interrupted"] = interrupted();
+  finish_document(document);
   write_outputs(options, document);
   fputs(terminal_table(document, isatty(1) != 0).c_str(), stdout);
   return interrupted() ? 130 : 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_document.h"
 #include "bench_marked.h"
 #include "bench_spaces.h"
 
@@ -68,5 +69,18 @@ class BenchCommand {
 };
 
 int bench(const BenchOptions& options);
+
+// ---- Its parts, for other commands that make such a result -----------------------------------------
+
+struct Peers;
+
+// A run whose allocator is not the one it is called after would be a lie in the table: throws.
+void demand_active(const Peers& peers, const std::string& worker);
+void check_outputs(const BenchOptions& options);
+// What is known before anything is measured.
+Json document_of(const BenchOptions& options, const Peers& peers);
+// What follows from the results.
+void finish_document(Json& document);
+void write_outputs(const BenchOptions& options, const Json& document);
 
 }  // namespace hummock::tool

@@ -15,6 +15,7 @@
 #include "run.h"
 #include "spaces.h"
 #include "symbolize.h"
+#include "trace_options.h"
 #include "usage.h"
 
 namespace {
@@ -91,6 +92,7 @@ int dispatch(int count, char** arguments) {
   const DoctorCommand doctor_command(app);
   const FiguresCommands figures_commands(app);
   ProfileCommand profile_command(app);
+  TraceCommands trace_commands(app);
   BenchCommand bench_command(app);
 
   if (count < 2) {
@@ -118,6 +120,7 @@ int dispatch(int count, char** arguments) {
   if (figures_commands.chosen()) return figures_commands.run();
   if (log_command.chosen()) return log_command.run();
   if (profile_command.chosen()) return profile_command.run(count, arguments);
+  if (trace_commands.chosen()) return trace_commands.run(count, arguments);
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }

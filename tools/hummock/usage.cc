@@ -14,6 +14,8 @@ const char kExamples[] =
     "  hummock run --checked -- ./server        find overflows and uses after free\n"
     "  hummock run --stats -- ./server          print statistics at the end\n"
     "  hummock profile 1234                     which functions hold its memory\n"
+    "  hummock record -- ./server               record its calls; hummock replay tells the best allocator "
+    "for it\n"
     "  hummock bench --quick                    compare with other allocators here\n"
     "  hummock doctor                           what this machine gives to an allocator\n"
     "\n"

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "child.h"
 #include "session.h"
 
 namespace hummock::tool {
@@ -18,12 +18,6 @@ namespace {
 
 constexpr size_t kProcesses = 256;  // as many can have a profile: address space of a file, not memory
 constexpr int kDescriptor = 480;    // out of the way of the program's
-
-pid_t child;
-
-void pass_on(int signal) {
-  if (child > 0) kill(child, signal);
-}
 
 // Its length cannot change, so nobody can end the program by cutting it.
 int make_memory() {
@@ -62,22 +56,12 @@ int make_memory() {
   _exit(125);
 }
 
-// The terminal sends its signals to the program as well; others are passed on.
-int wait_for_child() {
-  struct sigaction action = {};
-  action.sa_handler = SIG_IGN;
-  for (const int signal : {SIGINT, SIGQUIT}) sigaction(signal, &action, nullptr);
-  action.sa_handler = pass_on;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+int wait_for(pid_t child) {
+  pass_signals_to(child);
   int raw = 0;
   while (waitpid(child, &raw, 0) < 0 && errno == EINTR) {
   }
-  if (WIFSIGNALED(raw)) {
-    fprintf(stderr, "hummock profile: the program was ended by SIG%s\n", sigabbrev_np(WTERMSIG(raw)));
-    return 128 + WTERMSIG(raw);
-  }
-  return WEXITSTATUS(raw);
+  return exit_status("hummock profile", raw);
 }
 
 }  // namespace
@@ -91,14 +75,14 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
   }
   // What the program does to its parent's output shall come after ours.
   fflush(nullptr);
-  child = fork();
+  const pid_t child = fork();
   if (child == 0) become_program(options, memory);
   if (child < 0) {
     fprintf(stderr, "hummock profile: %s\n", strerror(errno));
     close(memory);
     return std::nullopt;
   }
-  *status = wait_for_child();
+  *status = wait_for(child);
   std::string why = "it has taken no sample: it asked for too little memory, or --bytes is too large";
   Report report;
   for (const RawProfile& profile : read_profiles(memory, &why)) {

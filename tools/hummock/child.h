@@ -1,0 +1,14 @@
+// A program that is run for the user: it gets the signals that the tool gets.
+#pragma once
+
+#include <sys/types.h>
+
+namespace hummock::tool {
+
+// The terminal sends its signals to the program as well; others are passed on.
+void pass_signals_to(pid_t child);
+
+// What waitpid said, as an exit status. A line on standard error says of a signal.
+int exit_status(const char* command, int raw);
+
+}  // namespace hummock::tool

@@ -1,0 +1,96 @@
+#include "trace_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "run.h"
+
+namespace hummock::tool {
+namespace {
+
+const char kRecordNotes[] =
+    "Examples:\n"
+    "  hummock record -o server.trace -- ./server --port 80\n"
+    "  hummock replay server.trace\n"
+    "\n"
+    "Programs that it starts are recorded too; children of a fork that start none are not.\n"
+    "\n"
+    "Exit status: the program's own; 1 the file cannot be written; 125 to 127 as hummock run.";
+
+const char kReplayNotes[] =
+    "Examples:\n"
+    "  hummock replay server.trace                          on all allocators that are found\n"
+    "  hummock replay server.trace --with glibc,jemalloc,hummock --html report.html\n"
+    "  hummock replay server.trace --list                   the programs in it\n"
+    "\n"
+    "Exit status: 0; 1 a run failed, or was not what was recorded; 2 wrong use, or the file is no trace.";
+
+}  // namespace
+
+TraceCommands::TraceCommands(CLI::App& app) {
+  record_ = app.add_subcommand("record", "record every call of a program to malloc and its kin");
+  record_->add_option("-o,--output", record_options_.file, "the trace")
+      ->capture_default_str()
+      ->type_name("FILE");
+  record_->add_option("--lib", record_options_.library, "the library to preload");
+  record_->add_option("program", record_options_.command, "the program and its arguments, after --")
+      ->required();
+  record_->positionals_at_end()->footer(kRecordNotes);
+
+  ReplayOptions& options = replay_options_;
+  replay_ =
+      app.add_subcommand("replay", "replay a recorded program on other allocators; which is best for it?");
+  replay_->add_option("file", options.file, "the trace")->required();
+  replay_
+      ->add_option("--with", options.with, "allocators: glibc, hummock, jemalloc and others, or NAME=LIBRARY")
+      ->delimiter(',');
+  replay_
+      ->add_option("--touch", options.touch,
+                   "what is written of each block: nothing, a byte of each page, or all of it")
+      ->check(CLI::IsMember({"none", "first", "all"}))
+      ->capture_default_str();
+  replay_
+      ->add_option("--process", options.process,
+                   "the number of a recorded process; else the one with most calls")
+      ->check(CLI::PositiveNumber);
+  replay_->add_option("--repeat", options.repeat, "runs on each allocator")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  replay_->add_option("--window", options.window, "calls that a thread may be ahead of the others")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  replay_
+      ->add_option("--settle", options.settle, "seconds after the last call until memory is read once more")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  replay_
+      ->add_option("--timeout", options.timeout, "seconds after which a run is ended and counts as an error")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  replay_->add_flag("--list", options.list, "name the programs in the trace");
+  replay_->add_option("--json", options.json, "write the result to this file");
+  replay_->add_option("--csv", options.csv, "write one line for each allocator to this file");
+  replay_->add_option("--html", options.html, "write a report to look at to this file");
+  replay_->add_option("--worker", options.worker, "the program that replays: hummock-replay");
+  replay_->add_option("--lib", options.library, "Hummock's library");
+  replay_->footer(kReplayNotes);
+}
+
+bool TraceCommands::chosen() const {
+  return record_->parsed() || replay_->parsed();
+}
+
+int TraceCommands::run(int count, char** arguments) {
+  const bool records = record_->parsed();
+  try {
+    if (records) return record(record_options_);
+    replay_options_.command.assign(arguments, arguments + count);
+    return replay(replay_options_);
+  } catch (const std::exception& error) {
+    fprintf(stderr, "hummock %s: %s\n", records ? "record" : "replay", error.what());
+  }
+  return records ? 1 : 2;
+}
+
+}  // namespace hummock::tool

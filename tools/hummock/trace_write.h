@@ -1,0 +1,49 @@
+// Writes a trace. The file's failures are thrown, as one line.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "trace.h"
+
+struct ZSTD_CCtx_s;
+
+namespace hummock::tool {
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(const std::string& path);
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  std::uint32_t add_process(std::uint32_t pid, const std::string& program);
+  std::uint32_t add_thread(std::uint32_t process) { return processes_[process].threads++; }
+  // The counts of processes()[process] that the calls do not say.
+  void end_process(std::uint32_t process);
+  // An allocation's block is given its number.
+  void add(TraceCall& call);
+  // The trace is whole.
+  void finish();
+
+  std::vector<TraceProcess>& processes() { return processes_; }
+  std::uint64_t file_bytes() const { return file_bytes_; }
+
+ private:
+  void put(std::uint8_t byte) { text_.push_back(static_cast<char>(byte)); }
+  void put_number(std::uint64_t value);
+  void pack();
+  void write(const char* bytes, std::size_t count);
+
+  std::string path_;
+  FILE* file_;
+  ZSTD_CCtx_s* context_;
+  std::vector<char> text_, packed_;
+  std::uint64_t file_bytes_ = 0;
+  std::vector<TraceProcess> processes_;
+  std::vector<std::uint64_t> times_;
+  std::uint32_t process_ = UINT32_MAX, thread_ = 0;
+};
+
+}  // namespace hummock::tool
