@@ -4,7 +4,9 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER ${triple}-gcc)
 set(CMAKE_CXX_COMPILER ${triple}-g++)
 if(NOT emulator)
-  set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath,/usr/${triple}/lib)  # this machine runs them, with their own libraries
+  # This machine runs them, with their own loader and libraries: one of the host's and one of these do not go together.
+  set(CMAKE_EXE_LINKER_FLAGS_INIT
+      "-Wl,-rpath,/usr/${triple}/lib -Wl,--dynamic-linker=/usr/${triple}/lib/ld-linux.so.2")
 else()
   set(CMAKE_CROSSCOMPILING_EMULATOR ${emulator} -L /usr/${triple})
 endif()
