@@ -3,7 +3,8 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .PHONY: all libraries tests configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
-        uninstall dist deb rpm zip packages format lint clean
+        uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms \
+        format lint clean
 
 CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
@@ -102,13 +103,37 @@ uninstall:
 
 # Packages of what is committed, in out/packages, with their sizes and checksums; what is installed is tried in a
 # clean Debian (as root).
-dist deb rpm zip:
+dist deb rpm zip wheel crates formula:
 	@scripts/packages.sh package-$@
 	@scripts/make_packages.sh $@
 
-packages: dist deb rpm zip
+# Conan's, made and used by a program of its own; Conan from PyPI.
+conan:
+	@scripts/packages.sh libraries package-wheel
+	@scripts/try_conan.sh
+
+# The formula only where the address is known at which the tarball will stand.
+packages: abi dist deb rpm zip wheel crates conan $(if $(HUMMOCK_HOMEPAGE)$(GITHUB_REPOSITORY),formula)
 	@scripts/try_packages.sh
 	@scripts/make_packages.sh sums
+
+# The artefacts of this version, with sizes and checksums.
+release-list:
+	@scripts/make_packages.sh list
+
+# Each package twice, from the same commit: the same bytes.
+reproducible:
+	@scripts/reproducible.sh dist deb rpm zip wheel crates
+
+# The library's interface against that of the last release: nothing may be gone or changed.
+abi: libraries
+	@scripts/packages.sh abi
+	@scripts/check_abi.sh build/libhummock.so
+
+# Tests on other machines than this one, under qemu-user, and with musl: docs/platforms.md.
+test-platforms:
+	@scripts/packages.sh libraries tool platforms
+	@scripts/test_platforms.sh
 
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.c')
 

@@ -28,6 +28,13 @@ set(HUMMOCK_NO_BUILTINS
     -fno-builtin-aligned_alloc -fno-builtin-memalign -fno-builtin-posix_memalign -fno-builtin-valloc
     -fno-builtin-pvalloc -fno-builtin-reallocarray)
 
+# Before version 13, GCC calls libatomic for bytes on RISC-V: its few functions come into our libraries.
+set(HUMMOCK_ATOMICS)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+   AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set(HUMMOCK_ATOMICS -l:libatomic.a)
+endif()
+
 add_library(hummock_core_flags INTERFACE)
 target_include_directories(hummock_core_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(hummock_core_flags INTERFACE

@@ -29,10 +29,11 @@ set_target_properties(hummock_shared PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(hummock_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(hummock_shared PRIVATE ${HUMMOCK_ATOMICS})
 # No -Bsymbolic: a program may replace single operators, and hummock_is_active asks for the process's malloc.
 # now: lazy binding may itself allocate. nodelete: blocks outlive a dlclose.
 target_link_options(hummock_shared PRIVATE
-  -static-libgcc
+  -static-libgcc -Wl,--exclude-libs,libatomic.a
   -Wl,--version-script=${version_script}
   -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,defs -Wl,--as-needed)
 
@@ -44,7 +45,7 @@ set(whole ${PROJECT_BINARY_DIR}/hummock_whole.o)
 add_custom_command(
   OUTPUT ${whole}
   COMMAND ${CMAKE_C_COMPILER} -r -nostdlib -Wl,--force-group-allocation -o ${whole}
-          $<TARGET_OBJECTS:hummock_core> ${override_objects}
+          $<TARGET_OBJECTS:hummock_core> ${override_objects} ${HUMMOCK_ATOMICS}
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole}
   DEPENDS hummock_core ${override_objects} $<TARGET_OBJECTS:hummock_core>
   COMMAND_EXPAND_LISTS VERBATIM

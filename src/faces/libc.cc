@@ -103,7 +103,6 @@ HUMMOCK_EXPORT void* __libc_pvalloc(size_t size) noexcept {
 HUMMOCK_EXPORT int __posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   return faces::posix_aligned(out, alignment, size);
 }
-#endif
 
 // ---- Tuning and figures (glibc) -----------------------------------------------------------------
 
@@ -181,5 +180,6 @@ HUMMOCK_EXPORT int malloc_info(int flags, FILE* out) noexcept {
   const os::Uncancelled uncancelled;
   return observe::print_xml(out);
 }
+#endif
 
 }  // extern "C"

@@ -21,7 +21,12 @@
 #include "heap/release.h"
 #include "hummock/hummock.h"
 
-static_assert(sizeof(size_t) == sizeof(unsigned long), "the mangled names below are those of 64-bit systems");
+// How size_t is written in mangled names.
+#ifdef __LP64__
+#define HUMMOCK_SIZE_CODE "m"
+#else
+#define HUMMOCK_SIZE_CODE "j"
+#endif
 
 #define HUMMOCK_OPERATOR HUMMOCK_EXPORT __attribute__((weak))
 
@@ -32,10 +37,12 @@ static_assert(sizeof(size_t) == sizeof(unsigned long), "the mangled names below 
 #pragma GCC diagnostic ignored "-Wmissing-attributes"  // only their addresses are used
 #endif
 extern "C" {
-HUMMOCK_OURS("_Znwm") void* hummock_our_new(size_t);
-HUMMOCK_OURS("_Znam") void* hummock_our_new_array(size_t);
-HUMMOCK_OURS("_ZnwmSt11align_val_t") void* hummock_our_aligned_new(size_t, std::align_val_t);
-HUMMOCK_OURS("_ZnamSt11align_val_t") void* hummock_our_aligned_new_array(size_t, std::align_val_t);
+HUMMOCK_OURS("_Znw" HUMMOCK_SIZE_CODE) void* hummock_our_new(size_t);
+HUMMOCK_OURS("_Zna" HUMMOCK_SIZE_CODE) void* hummock_our_new_array(size_t);
+HUMMOCK_OURS("_Znw" HUMMOCK_SIZE_CODE "St11align_val_t")
+void* hummock_our_aligned_new(size_t, std::align_val_t);
+HUMMOCK_OURS("_Zna" HUMMOCK_SIZE_CODE "St11align_val_t")
+void* hummock_our_aligned_new_array(size_t, std::align_val_t);
 HUMMOCK_OURS("_ZdlPv") void hummock_our_delete(void*) noexcept;
 HUMMOCK_OURS("_ZdaPv") void hummock_our_delete_array(void*) noexcept;
 HUMMOCK_OURS("_ZdlPvSt11align_val_t") void hummock_our_aligned_delete(void*, std::align_val_t) noexcept;

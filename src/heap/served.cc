@@ -12,6 +12,15 @@ namespace {
 
 using base::Line;
 
+// Without malloc: glibc's strerror may translate.
+const char* describe(int error) {
+#ifdef __GLIBC__
+  return strerrordesc_np(error);
+#else
+  return strerror(error);
+#endif
+}
+
 constexpr size_t kMostExpanded = size_t{64} << 30;
 constexpr uint32_t kCacheBlocks = 32;
 constexpr uint32_t kCacheStep = 16;  // and so up to 1 KiB
@@ -62,7 +71,7 @@ void start() {
   hummock_space_options_t o = wanted();
   if (!make(&o)) {
     Line line;
-    line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(strerrordesc_np(errno));
+    line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(describe(errno));
     if (o.lock != HUMMOCK_SPACE_OFF) line << "; it was to be locked (see ulimit -l)";
     if (o.huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
     base::quit(line);

@@ -57,7 +57,8 @@ bool fits(const char* mapped, size_t before, size_t align) {
 
 // Under valgrind the system maps upwards from a low address: look for a place of our own above.
 char* map_high(size_t total, size_t align, size_t before) {
-  static uintptr_t next = uintptr_t{1} << 36;  // a hint: two threads may try the same place
+  // A hint: two threads may try the same place.
+  static uintptr_t next = uintptr_t{1} << (sizeof(void*) == 8 ? 36 : 30);
   for (int tries = 0; tries < 64; ++tries) {
     const uintptr_t step = base::align_up(total, align);
     const uintptr_t wish = __atomic_fetch_add(&next, step, __ATOMIC_RELAXED);

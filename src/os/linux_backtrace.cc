@@ -28,7 +28,7 @@ constexpr uintptr_t kPage = 4096;  // a divisor of every page size
 constexpr uintptr_t kMostProbed = 256 << 10;
 constexpr uintptr_t kLeastCode = 4096;
 constexpr unsigned kAddressBits = 47;
-constexpr uintptr_t kMostCode = uintptr_t{1} << kAddressBits;
+constexpr uintptr_t kMostCode = sizeof(void*) == 8 ? uintptr_t{1} << kAddressBits : UINTPTR_MAX;
 constexpr unsigned kOwnInProgram =
     2;  // callers() and what calls it, where the allocator is part of the program
 

@@ -121,7 +121,7 @@ void describe_load(int fd) {
   }
 }
 
-void put_limit(int fd, const char* name, __rlimit_resource_t which) {
+void put_limit(int fd, const char* name, int which) {
   rlimit limit;
   if (getrlimit(which, &limit) != 0) return;
   Line line = begin(name);

@@ -26,8 +26,10 @@ extern Calls calls;
 // Bits of the addresses that a program may have.
 #if defined(__aarch64__)
 inline constexpr unsigned kAddressBits = 48;
-#else
+#elif __SIZEOF_POINTER__ == 8
 inline constexpr unsigned kAddressBits = 47;
+#else
+inline constexpr unsigned kAddressBits = 32;
 #endif
 
 // Bytes of a page of this kernel, read once at run time.

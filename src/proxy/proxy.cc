@@ -74,7 +74,7 @@ uint64_t inverse_of(uint64_t odd) {
 bool make_plan(const hummock_proxy_options_t& options, Plan* plan) {
   plan->buckets = options.bucket_count < kBuckets ? options.bucket_count : kBuckets;
   // An index has 32 bits, and the smallest element 16 bytes.
-  if (options.bucket_bytes > (size_t{1} << 35)) return false;
+  if (options.bucket_bytes > size_t{1} << (sizeof(size_t) == 8 ? 35 : 31)) return false;
   plan->pool_bytes = base::align_up(options.bucket_bytes, kPoolStep);
   const size_t room = plan->pool_bytes == 0 ? kPoolStep : plan->pool_bytes;
   plan->shift = base::log2_floor(room) + (base::is_power_of_two(room) ? 0 : 1);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,13 +22,7 @@
 namespace hummock::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 volatile sig_atomic_t interrupt_seen;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double seconds_of(const rusage& usage) {
   const auto seconds = [](const timeval& time) {

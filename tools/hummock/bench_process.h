@@ -1,10 +1,20 @@
 // A child process with its output caught, a time limit, and what else the machine did meanwhile.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 namespace hummock::tool {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A run counts as disturbed when the hypervisor kept more than this part of its time.
+inline constexpr double kStealPart = 0.02;
 
 struct Outcome {
   int status = 0;          // as a shell gives it: 128 + signal when it was killed

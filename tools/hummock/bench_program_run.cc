@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -30,7 +29,6 @@ namespace hummock::tool {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kLook = 5;                   // milliseconds between looks at the memory
 constexpr unsigned kLooksForLibrary = 20;  // after so many without it, the program does not run on it
@@ -41,10 +39,6 @@ constexpr double kMegabyte = 1 << 20;
 // Files in the program's folder, for standard error.
 constexpr const char* kMessages = "messages";
 constexpr const char* kClientMessages = "client-messages";
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr const char* kTimes[] = {"seen", "typical", "least"};
 constexpr const char* kFigures[] = {"p50", "p99", "p999", "max", "mean"};
-constexpr double kStealPart = 0.02;  // above it, of a process's time, it counts as disturbed
 
 std::vector<std::string> choose_scenarios(const BenchSpacesOptions& options, const std::string& worker) {
   const Outcome outcome = execute({worker, "--list"}, {"LD_PRELOAD"}, 60);

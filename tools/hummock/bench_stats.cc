@@ -82,11 +82,11 @@ constexpr Kind kKinds[] = {
     {"system_ratio", [](const Json& result) { return of_operation(result, "system_seconds"); }},
 };
 
-using Cell = std::vector<Json*>;
+using CellRuns = std::vector<Json*>;
 
-std::vector<Cell> cells_of(Json& document) {
+std::vector<CellRuns> cells_of(Json& document) {
   std::map<std::tuple<std::string, unsigned, double>, std::size_t> places;
-  std::vector<Cell> cells;
+  std::vector<CellRuns> cells;
   for (Json& result : document["results"]) {
     const auto key =
         std::make_tuple(result.value("workload", ""), result.value("threads", 0u), result.value("size", 0.0));
@@ -97,7 +97,7 @@ std::vector<Cell> cells_of(Json& document) {
   return cells;
 }
 
-void set_ratio(const Cell& cell, const Kind& kind, const std::string& baseline) {
+void set_ratio(const CellRuns& cell, const Kind& kind, const std::string& baseline) {
   for (Json* own : cell) {
     double reference = 0, best = 0;
     for (const Json* other : cell) {
@@ -197,7 +197,7 @@ void sum_up_runs(Json& result) {
 
 void set_ratios(Json& document) {
   const std::string baseline = document.value("baseline", "system");
-  for (const Cell& cell : cells_of(document))
+  for (const CellRuns& cell : cells_of(document))
     for (const Kind& kind : kKinds) set_ratio(cell, kind, baseline);
 }
 

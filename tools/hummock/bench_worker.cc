@@ -8,14 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench_process.h"
+
 namespace hummock::tool {
 namespace {
 
-// Above these a run does not count as undisturbed: processor time of others, as a part of the run's length
-// (and more than the clock of /proc/stat can be wrong), and time that the hypervisor kept.
+// Above these, as kStealPart, a run counts as disturbed: processor time of others, as a part of the run's
+// length (and more than the clock of /proc/stat can be wrong).
 constexpr double kOthersPart = 0.10;
 constexpr double kOthersLeast = 0.05;
-constexpr double kStealPart = 0.02;
 
 template <typename T>
 std::vector<T> numbers(const Json& object, const char* name) {

@@ -90,7 +90,7 @@ bool is_ours(const char* variable) {
   _exit(127);
 }
 
-std::string read_all(int end) {
+std::string read_pipe(int end) {
   std::string all;
   char piece[4096];
   for (ssize_t got; (got = read(end, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)
@@ -148,8 +148,8 @@ std::string trial(const std::string& name) {
   const int error = errno;
   close(answer[1]);
   close(errors[1]);
-  const std::string said_active = read_all(answer[0]);
-  const std::string said = read_all(errors[0]);
+  const std::string said_active = read_pipe(answer[0]);
+  const std::string said = read_pipe(errors[0]);
   if (child < 0) return strerror(error);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -173,7 +173,7 @@ std::string said_by(const std::vector<std::string>& command) {
     _exit(127);
   }
   close(ends[1]);
-  std::string said = read_all(ends[0]);
+  std::string said = read_pipe(ends[0]);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return said;

@@ -62,7 +62,7 @@ class Process {
   pid_t pid_;
 };
 
-struct Row {
+struct SpaceRow {
   std::string name;
   uint64_t address = 0;
   uint64_t size = 0, used = 0, free = 0, peak = 0, largest = 0, ranges = 0, cache = 0, live = 0, failures = 0;
@@ -149,12 +149,12 @@ std::string fragmentation(const Process& process, uint64_t engine_at, const spac
   return map.text(at - engine.first);
 }
 
-std::optional<Row> look_at(const Process& process, uint64_t address, bool map) {
+std::optional<SpaceRow> look_at(const Process& process, uint64_t address, bool map) {
   const auto control = process.get<space::Control>(address);
   const uint64_t engine_at = address + sizeof(space::Control);
   const auto engine = process.get<space::Engine>(engine_at);
   if (!control || !engine || control->magic != space::kMagic) return std::nullopt;
-  Row row;
+  SpaceRow row;
   row.name.assign(control->name, strnlen(control->name, sizeof control->name));
   row.address = address;
   constexpr unsigned kMostCaches = 1 << 16;  // the chain may change while we follow it
@@ -190,8 +190,8 @@ std::optional<Row> look_at(const Process& process, uint64_t address, bool map) {
   return row;
 }
 
-std::vector<Row> look(const Process& process, uint64_t internal, bool map) {
-  std::vector<Row> rows;
+std::vector<SpaceRow> look(const Process& process, uint64_t internal, bool map) {
+  std::vector<SpaceRow> rows;
   if (auto row = look_at(process, internal, map)) rows.push_back(*row);
   const auto control = process.get<space::Control>(internal);
   uint64_t handle_at = control ? control->root : 0;
@@ -204,7 +204,7 @@ std::vector<Row> look(const Process& process, uint64_t internal, bool map) {
   return rows;
 }
 
-uint64_t key_of(const Row& row, const std::string& column) {
+uint64_t key_of(const SpaceRow& row, const std::string& column) {
   const std::pair<const char*, uint64_t> keys[] = {
       {"size", row.size},   {"used", row.used},       {"free", row.free},
       {"peak", row.peak},   {"largest", row.largest}, {"ranges", row.ranges},
@@ -215,8 +215,8 @@ uint64_t key_of(const Row& row, const std::string& column) {
   return 0;
 }
 
-void sort_rows(std::vector<Row>* rows, const std::string& column) {
-  std::stable_sort(rows->begin(), rows->end(), [&](const Row& a, const Row& b) {
+void sort_rows(std::vector<SpaceRow>* rows, const std::string& column) {
+  std::stable_sort(rows->begin(), rows->end(), [&](const SpaceRow& a, const SpaceRow& b) {
     return column == "name" ? a.name < b.name : key_of(a, column) > key_of(b, column);
   });
 }
@@ -231,10 +231,10 @@ std::string bytes_text(uint64_t count) {
   return text;
 }
 
-void print_table(const std::vector<Row>& rows) {
+void print_table(const std::vector<SpaceRow>& rows) {
   printf("%-16s %8s %8s %8s %8s %8s %8s %8s %9s %8s  %s\n", "NAME", "SIZE", "USED", "FREE", "PEAK", "LARGEST",
          "RANGES", "CACHE", "LIVE", "FAILURES", "KIND");
-  for (const Row& row : rows) {
+  for (const SpaceRow& row : rows) {
     printf("%-16s %8s %8s %8s %8s %8s %8llu %8s %9llu %8llu  %s %s %s\n",
            row.name.empty() ? "-" : row.name.c_str(), bytes_text(row.size).c_str(),
            bytes_text(row.used).c_str(), bytes_text(row.free).c_str(), bytes_text(row.peak).c_str(),
@@ -247,9 +247,9 @@ void print_table(const std::vector<Row>& rows) {
   }
 }
 
-void print_json(const std::vector<Row>& rows) {
+void print_json(const std::vector<SpaceRow>& rows) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Row& row : rows) {
+  for (const SpaceRow& row : rows) {
     char address[24];
     snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(row.address));
     nlohmann::ordered_json one = {{"name", row.name},
@@ -299,7 +299,7 @@ int spaces(const SpacesOptions& options) {
   if (!internal) return complain(options.pid, "it has no spaces of this version of Hummock");
   const bool on_terminal = isatty(STDOUT_FILENO) != 0;
   for (;;) {
-    std::vector<Row> rows = look(process, *internal, options.map);
+    std::vector<SpaceRow> rows = look(process, *internal, options.map);
     if (rows.empty()) return options.every != 0 ? 0 : complain(options.pid, "it has ended");
     sort_rows(&rows, options.sort);
     if (options.every != 0 && on_terminal && !options.json) printf("\033[H\033[2J");

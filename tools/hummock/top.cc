@@ -1,6 +1,7 @@
 #include "top.h"
 
 #include <fmt/format.h>
+#define NCURSES_NOMACROS  // move, clear and the like stay names
 #include <ncurses.h>
 #include <unistd.h>
 

@@ -35,7 +35,7 @@ enum Sample : uint32_t { kLocations = 1, kValues, kLabels };
 enum Label : uint32_t { kKey = 1, kText };
 enum Mapping : uint32_t { kFile = 5, kHasFunctions = 7, kHasFiles, kHasLines, kHasInlined };
 enum Location : uint32_t { kItsMapping = 2, kLine = 4 };
-enum Line : uint32_t { kItsFunction = 1, kNumber };
+enum SourceLine : uint32_t { kItsFunction = 1, kNumber };
 enum Function : uint32_t { kName = 2, kSystemName, kItsFile };
 constexpr uint32_t kId = 1;
 
