@@ -215,29 +215,6 @@ void* resize(void* p, size_t size, bool zero) {
 
 }  // namespace
 
-namespace {
-
-constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);
-
-// A block that the class's slab has at hand, where few blocks would go through the magazine. Null: none, or
-// the long way is due.
-void* pop_direct(Heap* heap, Bin* bin) {
-  const auto size_class = static_cast<unsigned>(bin - heap->bins);
-  SlabHeader* slab = heap->current[size_class];
-  const bool may = is_direct(*bin) && size_class >= kFirstAlone && slab != nullptr && bin->blocks == bin;
-  if (!may || (heap->refills + 1) % kCallsPerTick == 0 || sees_every_call()) return nullptr;
-  if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap) + kDirect) return nullptr;
-  void* block = pop_list(&slab->free);
-  if (block == nullptr) return nullptr;
-  ++heap->refills;
-  ++slab->live;
-  bin->asked = true;
-  count_drawn(heap, slab::kTable.row[size_class].block_size, 1);
-  return block;
-}
-
-}  // namespace
-
 void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   if (!heap->attached) {

@@ -1,6 +1,7 @@
 #include "heap/refill.h"
 
 #include "heap/allocate.h"
+#include "heap/attach.h"
 #include "heap/idle.h"
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
@@ -85,6 +86,7 @@ void leave(Heap* heap, SlabHeader* slab) {
 constexpr unsigned kShortagesPerSweep = 16;
 constexpr unsigned kShortagesPerFlush = 4;  // of what others' blocks wait to be handed over
 
+constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // smaller blocks come in lists
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
 
 // What is left to hand out there, if anything, has no memory yet, or no more.
@@ -157,6 +159,21 @@ __attribute__((noinline)) void* refill_timed(Heap* heap, unsigned size_class) {
 void* refill(Heap* heap, unsigned size_class) {
   if (__builtin_expect(++heap->refills == 0, false)) return refill_timed(heap, size_class);
   return refill_now(heap, size_class);
+}
+
+void* pop_direct(Heap* heap, Bin* bin) {
+  const auto size_class = static_cast<unsigned>(bin - heap->bins);
+  SlabHeader* slab = heap->current[size_class];
+  const bool may = is_direct(*bin) && size_class >= kFirstAlone && slab != nullptr && bin->blocks == bin;
+  if (!may || (heap->refills + 1) % kCallsPerTick == 0 || sees_every_call()) return nullptr;
+  if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap) + kDirect) return nullptr;
+  void* block = pop_list(&slab->free);
+  if (block == nullptr) return nullptr;
+  ++heap->refills;
+  ++slab->live;
+  bin->asked = true;
+  count_drawn(heap, slab::kTable.row[size_class].block_size, 1);
+  return block;
 }
 
 slab::List take_rest(Heap* heap, unsigned size_class) {

@@ -20,6 +20,10 @@ inline constexpr unsigned kCallsPerTick = 16;
 // A block of the class, the rest of what was found going to the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
+// A block that the class's slab has at hand, where few blocks would go through the magazine. Null: none, or
+// the long way is due.
+void* pop_direct(Heap* heap, Bin* bin);
+
 // An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
 void file_slab(Heap* heap, SlabHeader* slab);
 
