@@ -10,6 +10,7 @@
 #include "doctor.h"
 #include "figures_cli.h"
 #include "hummock/hummock.h"
+#include "leaks_options.h"
 #include "log_cli.h"
 #include "profile_options.h"
 #include "run.h"
@@ -93,6 +94,7 @@ int dispatch(int count, char** arguments) {
   const FiguresCommands figures_commands(app);
   ProfileCommand profile_command(app);
   TraceCommands trace_commands(app);
+  LeaksCommand leaks_command(app);
   BenchCommand bench_command(app);
 
   if (count < 2) {
@@ -121,6 +123,7 @@ int dispatch(int count, char** arguments) {
   if (log_command.chosen()) return log_command.run();
   if (profile_command.chosen()) return profile_command.run(count, arguments);
   if (trace_commands.chosen()) return trace_commands.run(count, arguments);
+  if (leaks_command.chosen()) return leaks_command.run(count, arguments);
   if (bench_command.chosen()) return bench_command.run(count, arguments);
   return *check_command ? check(name) : run(options);
 }

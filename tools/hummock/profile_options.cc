@@ -23,26 +23,25 @@ const char kNotes[] =
     "\n"
     "Exit status: 0; that of the program; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
 
-int become(const std::vector<std::string>& words) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = self.parent_path() / "hummock-profile";
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execv(program.c_str(), arguments.data());
-  fprintf(stderr,
-          "hummock profile: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are there\n",
-          program.c_str(), strerror(errno));
-  return 1;
-}
-
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 }  // namespace
+
+int become(const std::vector<std::string>& words) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = self.parent_path() / words.front();
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  fprintf(stderr, "hummock: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are there\n",
+          program.c_str(), strerror(errno));
+  return 1;
+}
 
 void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->add_option(

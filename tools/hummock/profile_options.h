@@ -29,7 +29,9 @@ struct ProfileOptions {
   unsigned wait_ms = 3000;
   std::string pprof, folded, speedscope, html;
   std::string library;
-  bool quiet = false;  // no table
+  bool quiet = false;   // no table
+  bool growth = false;  // of live blocks: those that are there from before do not count
+  bool enter = false;   // a line of standard input ends the watch
 
   bool writes_files() const {
     return !pprof.empty() || !folded.empty() || !speedscope.empty() || !html.empty();
@@ -40,6 +42,9 @@ struct ProfileOptions {
 void add_profile_options(CLI::App* command, ProfileOptions* options);
 // After parsing: empty, or what is wrong.
 std::string check_profile_options(const CLI::App& command, ProfileOptions* options);
+
+// Becomes the program of that name beside this one; returns only when that fails.
+int become(const std::vector<std::string>& words);
 
 // `hummock profile`: becomes the program beside this one. Returns only when that fails.
 class ProfileCommand {

@@ -16,6 +16,7 @@ const char kExamples[] =
     "  hummock profile 1234                     which functions hold its memory\n"
     "  hummock record -- ./server               record its calls; hummock replay tells the best allocator "
     "for it\n"
+    "  hummock leaks -- ./server                what nothing points to when it ends\n"
     "  hummock bench --quick                    compare with other allocators here\n"
     "  hummock doctor                           what this machine gives to an allocator\n"
     "\n"

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,9 +95,10 @@ class Watched {
   }
 
   // Stops it, if it was started here, and takes what there is; the process may have ended meanwhile.
-  std::optional<RawProfile> finish(std::string* why) {
+  std::optional<RawProfile> finish(bool growth, std::string* why) {
     auto profile = read(why);
     if (profile && before_) subtract(&*profile, *before_);
+    if (growth && profile && before_) subtract_live(&*profile, *before_);
     if (ours_ && is_running(pid_)) page_.request(HUMMOCK_REQUEST_PROFILE, 0, 0, wait_ms_);
     return profile;
   }
@@ -128,15 +130,23 @@ class Watched {
   bool ours_ = false;
 };
 
-// Until so many seconds have passed, a signal came, or all processes have ended.
-double wait_for(double seconds, const std::vector<Watched>& all) {
+// True: a line, or the end, came from standard input within so many microseconds.
+bool has_enter(useconds_t patience) {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, static_cast<int>(patience / 1000) + 1) > 0;
+}
+
+// Until so many seconds have passed, a signal came, all processes have ended, or, if it counts, Enter.
+double wait_for(double seconds, bool enter, const std::vector<Watched>& all) {
   const double from = seconds_now();
   while (stopped == 0 && seconds_now() - from < seconds) {
     bool alive = false;
     for (const Watched& each : all) alive = alive || is_running(each.pid());
     if (!alive) break;
     const double left = seconds - (seconds_now() - from);
-    usleep(static_cast<useconds_t>(left < 0.1 ? left * 1e6 + 1 : 100000));
+    const auto pause = static_cast<useconds_t>(left < 0.1 ? left * 1e6 + 1 : 100000);
+    if (!enter) usleep(pause);
+    if (enter && has_enter(pause)) break;
   }
   return seconds_now() - from;
 }
@@ -167,10 +177,10 @@ std::optional<Report> watch_processes(const ProfileOptions& options) {
   }
   if (all.empty()) return std::nullopt;
   Report report;
-  report.seconds = wait_for(options.seconds, all);
+  report.seconds = wait_for(options.seconds, options.enter, all);
   for (Watched& each : all) {
     std::string why;
-    const auto profile = each.finish(&why);
+    const auto profile = each.finish(options.growth, &why);
     if (!profile) {
       complain(each.pid(), why);
       continue;

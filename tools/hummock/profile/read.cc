@@ -67,7 +67,9 @@ void read_modules(std::string_view bytes, uint32_t count, RawProfile* out) {
 void count_live(std::string_view bytes, RawProfile* out) {
   for (size_t i = 0; i < HUMMOCK_PROFILE_SAMPLES; ++i) {
     const auto entry = at<hummock_profile_sample_t>(bytes, offsetof(hummock_profile_t, sample), i);
-    if (entry.block > 1 && entry.stack < out->stacks.size()) ++out->stacks[entry.stack].live_samples;
+    if (entry.block <= 1 || entry.stack >= out->stacks.size()) continue;
+    ++out->stacks[entry.stack].live_samples;
+    out->live.push_back({entry.block, entry.size, entry.stack});
   }
 }
 
@@ -132,6 +134,15 @@ void subtract(RawProfile* profile, const RawProfile& before) {
     churn.blocks = std::max(0.0, churn.blocks - before.stacks[i].churn.blocks);
     const uint64_t earlier = before.stacks[i].samples;
     profile->stacks[i].samples -= std::min(profile->stacks[i].samples, earlier);
+  }
+}
+
+void subtract_live(RawProfile* profile, const RawProfile& before) {
+  for (size_t i = 0; i < before.stacks.size() && i < profile->stacks.size(); ++i) {
+    RawStack& stack = profile->stacks[i];
+    stack.live.bytes = std::max(0.0, stack.live.bytes - before.stacks[i].live.bytes);
+    stack.live.blocks = std::max(0.0, stack.live.blocks - before.stacks[i].live.blocks);
+    stack.live_samples -= std::min(stack.live_samples, before.stacks[i].live_samples);
   }
 }
 

@@ -34,6 +34,12 @@ struct RawModule {
   std::string path;
 };
 
+// A live block.
+struct RawSample {
+  uint64_t block, size;
+  uint32_t stack;
+};
+
 struct RawProfile {
   uint32_t pid = 0;  // in its own namespace
   bool on = false;
@@ -42,6 +48,7 @@ struct RawProfile {
   uint64_t samples = 0, samples_dropped = 0, stacks_dropped = 0;
   std::vector<RawStack> stacks;  // by number
   std::vector<RawModule> modules;
+  std::vector<RawSample> live;
 };
 
 // All profiles that an open memfd has.
@@ -51,5 +58,7 @@ std::optional<RawProfile> parse_profile(std::string_view bytes, std::string* why
 
 // What has been added since `before`: churn alone.
 void subtract(RawProfile* profile, const RawProfile& before);
+// By how much each stack's live blocks have grown since; what has shrunk is 0.
+void subtract_live(RawProfile* profile, const RawProfile& before);
 
 }  // namespace hummock::tool

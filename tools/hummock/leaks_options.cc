@@ -1,0 +1,68 @@
+#include "leaks_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <map>
+
+#include "profile_options.h"
+
+namespace hummock::tool {
+namespace {
+
+const char kLeaksNotes[] =
+    "Examples:\n"
+    "  hummock leaks -- ./server                what nothing points to when it ends\n"
+    "  hummock leaks --fail --suppressions known.supp -- ./tests\n"
+    "  hummock leaks 1234 --after 30s           what has been added within 30 seconds and is still there\n"
+    "\n"
+    "A file of suppressions has LSan's lines (leak:name) or valgrind's blocks (fun:, obj:, ...).\n"
+    "\n"
+    "Exit status: that of the program, or 0; with --fail 23 if there are leaks; 1 something went wrong; 2 "
+    "wrong "
+    "use; 125 to 127 as hummock run.";
+
+const std::map<std::string, double> kUnits = {{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}};
+
+}  // namespace
+
+void add_leaks_options(CLI::App* command, LeaksOptions* options) {
+  command->add_option(
+      "words", options->command,
+      "the process, its number or its program's name; or, after --, a program and its arguments");
+  command->add_option("--after", options->after_ms, "look again at a process after so long; else at Enter")
+      ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
+      ->check(CLI::PositiveNumber)
+      ->type_name("TIME");
+  command->add_option("--bytes", options->bytes, "of a process: from one sample to the next; 1: every block")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
+  command->add_option("--suppressions", options->suppressions, "what is known and not to be told of")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  command->add_flag("--fail", options->fail, "end with status 23 if there are leaks");
+  command->add_flag("--reachable", options->reachable, "show what is still reachable, too; it is no leak");
+  command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
+  command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
+      ->capture_default_str();
+  command->add_option("--lib", options->library, "the library to preload");
+  command->footer(kLeaksNotes);
+}
+
+LeaksCommand::LeaksCommand(CLI::App& app) {
+  command_ = app.add_subcommand("leaks", "show blocks that nothing points to when a program ends, or growth");
+  add_leaks_options(command_, &options_);
+}
+
+bool LeaksCommand::chosen() const {
+  return command_->parsed();
+}
+
+int LeaksCommand::run(int count, char** arguments) {
+  std::vector<std::string> words = {"hummock-leaks"};
+  int i = 1;
+  while (i < count && strcmp(arguments[i], "leaks") != 0) ++i;
+  for (++i; i < count; ++i) words.emplace_back(arguments[i]);
+  return become(words);
+}
+
+}  // namespace hummock::tool

@@ -1,0 +1,60 @@
+#include "start.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "hummock/profile.h"
+
+namespace hummock::tool {
+namespace {
+
+constexpr size_t kProcesses = 256;  // as many can have a profile: address space of a file, not memory
+constexpr int kDescriptor = 480;    // out of the way of the program's
+
+}  // namespace
+
+int make_profile_memory() {
+  const int fd = memfd_create(HUMMOCK_PROFILE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  if (ftruncate(fd, static_cast<off_t>(kProcesses * sizeof(hummock_profile_t))) == 0 &&
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+    return fd;
+  close(fd);
+  return -1;
+}
+
+void become_profiled(int memory, uint64_t mean, const std::string& library,
+                     const std::vector<std::string>& command) {
+  int given = fcntl(memory, F_DUPFD, kDescriptor);
+  if (given < 0) given = dup(memory);
+  struct stat about;
+  if (given < 0 || fstat(given, &about) != 0) _exit(125);
+  const std::string shared = std::to_string(given) + ":" + std::to_string(about.st_ino);
+  setenv("HUMMOCK_RUN_PROFILE", shared.c_str(), 1);
+  setenv("HUMMOCK_PROFILE", "on", 1);
+  if (mean != 0) setenv("HUMMOCK_PROFILE_BYTES", std::to_string(mean).c_str(), 1);
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string tool = self.parent_path() / "hummock";
+  std::vector<std::string> words = {"hummock", "run"};
+  if (!library.empty()) words.insert(words.end(), {"--lib", library});
+  words.emplace_back("--");
+  words.insert(words.end(), command.begin(), command.end());
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(tool.c_str(), arguments.data());
+  fprintf(stderr, "hummock: %s: %s\n", tool.c_str(), strerror(errno));
+  _exit(125);
+}
+
+}  // namespace hummock::tool
