@@ -1,4 +1,5 @@
 // A program to look at. It prints "ready" and does what its first argument says until its input ends.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <hummock/hummock.h>
 #include <stdint.h>
@@ -52,9 +53,13 @@ void churn(unsigned seed) {
   for (void* each : live) free(each);
 }
 
-// What a program does that is to be hard to look at: it starts threads, forks, throws.
+// What a program does that is to be hard to look at: it starts threads, forks, throws, loads and unloads a
+// library that allocates (where the environment names one).
 void fork_and_throw() {
+  const char* plugin = getenv("OBSERVE_PLUGIN");
   while (!ended) {
+    void* library = plugin != nullptr ? dlopen(plugin, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if ((library == nullptr) != (plugin == nullptr)) abort();
     const pid_t child = fork();
     if (child == 0) {
       free(malloc(1 << 20));
@@ -66,6 +71,7 @@ void fork_and_throw() {
     } catch (const std::vector<int>&) {
     }
     std::thread([] { free(malloc(70000)); }).join();
+    if (library != nullptr) dlclose(library);
   }
 }
 

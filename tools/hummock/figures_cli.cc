@@ -10,6 +10,7 @@
 #include "base/option_value.h"
 #include "figures.h"
 #include "figures_text.h"
+#include "processes.h"
 #include "top.h"
 
 namespace hummock::tool {
@@ -112,7 +113,7 @@ int FiguresCommands::run() const {
 
 int FiguresCommands::ps() const {
   std::vector<std::string> silent;
-  const std::vector<Snapshot> all = read_all(kListWaitMs, &silent);
+  const std::vector<Snapshot> all = read_all(all_processes(), kListWaitMs, &silent);
   for (const std::string& each : silent) fprintf(stderr, "hummock ps: %s\n", each.c_str());
   if (json_) {
     for (const Snapshot& snapshot : all) printf("%s\n", json_of(snapshot).c_str());
