@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +162,25 @@ int main(int count, char** arguments) {
     wait_for_end();
     worker.join();
     if (child > 0) waitpid(child, nullptr, 0);
+  } else if (strcmp(what, "crew") == 0) {  // a server that forks its workers before they have work
+    for (size_t i = 0; i < number; ++i) {
+      if (fork() == 0) wait_for_end(), _exit(0);
+    }
+    std::thread worker(churn, 1);
+    say_ready();
+    wait_for_end();
+    worker.join();
+  } else if (strcmp(what, "pages") == 0) {  // what is no page of figures, under its name
+    const char page[8] = {};
+    for (size_t i = 0; i < number; ++i) {
+      // Half of them behind the page, which stands above 500.
+      const int fd = fcntl(memfd_create("hummock", MFD_ALLOW_SEALING), F_DUPFD, i % 2 == 0 ? 3 : 600);
+      if (ftruncate(fd, 1 << 16) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+          pwrite(fd, page, sizeof page, 0) != sizeof page)
+        abort();
+    }
+    say_ready();
+    wait_for_end();
   } else if (strcmp(what, "close") == 0) {  // as daemons do
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     std::thread worker(churn, 1);
