@@ -38,8 +38,8 @@ int make_memory() {
   if (given < 0 || fstat(given, &about) != 0) _exit(125);
   const std::string shared = std::to_string(given) + ":" + std::to_string(about.st_ino);
   setenv("HUMMOCK_RUN_PROFILE", shared.c_str(), 1);
-  setenv("HUMMOCK_PROFILE", "on", 1);
-  if (options.bytes != 0) setenv("HUMMOCK_PROFILE_BYTES", std::to_string(options.bytes).c_str(), 1);
+  const std::string bytes = options.bytes == 1 ? "all" : std::to_string(options.bytes);
+  setenv("HUMMOCK_PROFILE", options.bytes == 0 ? "on" : bytes.c_str(), 1);
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string tool = self.parent_path() / "hummock";
