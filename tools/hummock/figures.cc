@@ -144,6 +144,10 @@ std::optional<PageFile> PageFile::open(int pid, std::string* why) {
   for (const uint64_t end = now_ns() + uint64_t{kChildWaitMs} * 1000000; now_ns() < end; pause += kPauseUs) {
     auto file = choose(pid, open_links_to(pid, kLink, why), why);
     if (!file || file->is_own_) return file;
+    if (!has_mapped(pid, kLink)) {
+      *why = "it looks at another process, and does not run on Hummock";
+      return std::nullopt;
+    }
     if (!may_make_page(pid, why)) return std::nullopt;
     file->ask_child();  // again and again: others may ask other children by the same page
     usleep(pause);
@@ -247,6 +251,7 @@ Pages open_pages(const std::vector<int>& pids, Pages* children, const Note& note
     if (fds.empty()) continue;
     std::string why;
     auto file = PageFile::choose(pid, fds, &why);
+    if (file && !file->is_own() && !has_mapped(pid, kLink)) continue;  // one that looks, as we do
     if (!file || (!file->is_own() && !may_make_page(pid, &why))) {
       note(pid, why);
       continue;

@@ -83,6 +83,8 @@ std::string why_none(int pid, int error, bool mapped) {
   return "it does not run on Hummock";
 }
 
+}  // namespace
+
 bool has_mapped(int pid, const std::string& name) {
   std::ifstream maps(folder_of(pid) + "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -90,8 +92,6 @@ bool has_mapped(int pid, const std::string& name) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<int> open_links_to(int pid, const std::string& name, std::string* why) {
   std::vector<int> fds;

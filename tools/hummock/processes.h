@@ -11,6 +11,9 @@ namespace hummock::tool {
 // has mapped only. The caller closes them. None: *why, where somebody wants to know, says why.
 std::vector<int> open_links_to(int pid, const std::string& name, std::string* why);
 
+// Is something of that name mapped there?
+bool has_mapped(int pid, const std::string& name);
+
 // As the process itself sees it.
 uint32_t number_in_its_namespace(int pid);
 
