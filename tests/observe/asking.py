@@ -1,5 +1,6 @@
 """Options, trims and what no tool of ours would ask."""
 
+import fcntl
 import os
 import random
 import struct
@@ -23,6 +24,13 @@ class Requests(unittest.TestCase):
                                        ("checked=on", "only be given at start"), ("decay_ms", "option=value"),
                                        ("stats=/x.json", "only be given at start"), ("log=region", "only be given at start")):
                 self.assertIn(answer, hummock("set", target.pid, assignment, status=1).stderr)
+
+    def test_somebody_holds_the_page(self):
+        with Target("threads", 1) as target:
+            with open(page_of(target.pid), "r+b") as page:
+                fcntl.flock(page, fcntl.LOCK_EX)
+                self.assertIn("somebody else is asking it", hummock("trim", target.pid, "--wait", "100", status=1).stderr)
+            hummock("trim", target.pid, *PATIENCE)
 
     def test_trim(self):
         with Target("hold", 10, 1000, decay_ms=3600000, dirty_max="1G") as target:

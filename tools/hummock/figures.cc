@@ -297,7 +297,11 @@ std::optional<uint32_t> PageFile::find_option(const std::string& name, unsigned 
 
 int PageFile::request(uint32_t kind, uint32_t option, int64_t value, unsigned wait_ms) const {
   if (!writable_) return EACCES;
-  if (flock(fd_, LOCK_EX) != 0) return errno;
+  const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000;
+  while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {  // anybody who may open the page may hold it for ever
+    if (errno != EWOULDBLOCK || now_ns() > end) return errno == EWOULDBLOCK ? EBUSY : errno;
+    usleep(kPauseUs);
+  }
   uint32_t number = 0, answered = 0;
   int32_t result = -1;
   load(HUMMOCK_HEAD_AT(request), &number);
@@ -306,7 +310,7 @@ int PageFile::request(uint32_t kind, uint32_t option, int64_t value, unsigned wa
   store(HUMMOCK_HEAD_AT(value), value);
   store(HUMMOCK_HEAD_AT(request), ++number);
   ask();
-  for (const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000; now_ns() < end; usleep(kPauseUs)) {
+  for (; now_ns() < end; usleep(kPauseUs)) {
     if (!load(HUMMOCK_HEAD_AT(answered), &answered) || answered != number) continue;
     load(HUMMOCK_HEAD_AT(result), &result);
     break;

@@ -124,7 +124,11 @@ bool Screen::look(std::string* why) {
   all_ = read_all(pids, kWaitMs, &silent);
   silent_ = silent.size();
   remember();
-  if (which_.empty() || !all_.empty()) return true;
+  if ((which_.empty() && !pids.empty()) || !all_.empty()) return true;
+  if (which_.empty()) {
+    *why = "no process is to be seen: is /proc mounted?";
+    return false;
+  }
   *why = "there is no such process";
   if (!pids.empty() && PageFile::open(pids.front(), why)) *why = "it has made no call that answers yet";
   return false;
@@ -244,7 +248,7 @@ bool Screen::act(int key) {
 int Screen::run() {
   std::string why;
   if (!look(&why)) {
-    fprintf(stderr, "hummock top: %s: %s\n", which_.c_str(), why.c_str());
+    fprintf(stderr, "hummock top: %s%s%s\n", which_.c_str(), which_.empty() ? "" : ": ", why.c_str());
     return 1;
   }
   if (all_.size() == 1 && !which_.empty()) opened_ = all_.front().pid;
