@@ -53,11 +53,14 @@ bool asks_for_pool() {
   std::string asked;
   for (const auto& [variable, key] : {std::pair{"HUMMOCK_CONF", ""},
                                       {"HUMMOCK_HUGE_PAGES", "huge_pages:"},
-                                      {"HUMMOCK_SPACE_WITH", "space_with:"}}) {
+                                      {"HUMMOCK_SPACE_WITH", "space_with:"},
+                                      {"HUMMOCK_SPACE_HUGE", "space_huge:"}}) {
     const char* value = getenv(variable);
     if (value != nullptr) asked += std::string(key) + value + ",";
   }
-  return std::regex_search(asked, std::regex("huge_pages[:=](2m|1g|require)|space_with[:=][^,]*huge"));
+  return std::regex_search(
+      asked,
+      std::regex("huge_pages[:=](2m|1g|require)|space_with[:=][^,]*huge|space_huge[:=](try|require|on)"));
 }
 
 // ---- The kernel ---------------------------------------------------------------------------------
