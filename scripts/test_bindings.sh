@@ -50,5 +50,8 @@ $pip wheel --no-deps -w "$work" bindings/python >"$work/log" 2>&1 || {
 $pip install --no-index "$work"/*.whl
 TEST_WHEEL=$(ls "$work"/*.whl) python3 -B bindings/python/tests/test_python.py
 
+part "The same figures in all languages"
+TEST_PYTHON=$work/venv/bin/python python3 -B bindings/tests/test_figures.py
+
 part "Examples"
 TEST_PYTHON=$work/venv/bin/python python3 -B examples/test_wordcount.py

@@ -181,7 +181,7 @@ HUMMOCK_EXPORT size_t hummock_stats_json(char* out, size_t room) HUMMOCK_NOEXCEP
 /* ---- The profile ------------------------------------------------------------------------------ */
 
 /* Which places of the program asked for the memory that is live now: one block in `bytes` bytes, on average,
- * is sampled from now on, until stop. 0: as the option profile_bytes says (512 KiB); 1: every block. What was
+ * is sampled from now on, until stop. 0: as the option profile says (512 KiB); 1: every block. What was
  * handed out before is not seen, nor blocks of first-class heaps and spaces. Samples add up over starts and
  * stops. Each returns 0 or an error number, and may be called by any thread while others allocate:
  * EINVAL: `bytes` above 2^40; EPERM: in checked mode, or where a space serves malloc; ENOMEM: no memory for

@@ -51,7 +51,7 @@ enum {
   HUMMOCK_REQUEST_SET = 2,    /* the option of this index in `options` becomes `value`; EPERM: at start only;
                                  EINVAL: out of its bounds */
   HUMMOCK_REQUEST_PROFILE = 3 /* a block in `value` bytes is sampled from now on (profile.h), at most 2^40; 0:
-                               none; below 0: as its option profile_bytes says. `option` is not looked at.
+                               none; below 0: as its option profile says, or would. `option` is not looked at.
                                EPERM: not in checked mode, nor where a space serves malloc; ENOMEM: no memory
                                for the profile; EINVAL: out of bounds */
 };

@@ -151,10 +151,14 @@ void tell_bad_value(const Option& option, Text value, Source source, int64_t kep
 
 // ---- Options of former versions, which others have replaced ---------------------------------------
 
+// Of a file's name and of a size: they count where the new one is on.
+constexpr int64_t kSampleBytes = 512 << 10;
+int64_t sample_every = kSampleBytes;
+
 struct Gone {
   Option was;
   const char* now;
-  int64_t flag;  // of the new one; 0: the old one names the file of the new one, where that is on
+  int64_t flag;  // of the new one, for the old one's 1; the next for its 2
 };
 constexpr Gone kGone[] = {
     {{"stats_file", Kind::text, When::start, Duty::wish, 0, 0, 0, "none=0", ""}, "stats", 0},
@@ -164,6 +168,11 @@ constexpr Gone kGone[] = {
     {{"space_reserve", Kind::choice, When::start, Duty::promise, 0, 0, 1, "start=0|firstalloc=1", ""},
      "space_with",
      kSpaceFirstAlloc},
+    {{"space_huge", Kind::choice, When::start, Duty::promise, 0, 0, 2, "off=0|try=1|require=2;none=0|on=2",
+      ""},
+     "space_with",
+     kSpaceTryHuge},
+    {{"profile_bytes", Kind::size, When::start, Duty::wish, kSampleBytes, 1, kTiB, "", ""}, "profile", 0},
 };
 constexpr size_t kGoneFiles = 2;  // the first of them
 char gone_files[kGoneFiles][kTextRoom];
@@ -185,18 +194,29 @@ void keep_file(const Gone& gone, Text value, Source source) {
   gone_sources[number] = source;
 }
 
+// Those of the new option's flags that the old one was about.
+int64_t mask_of(const Gone& gone) {
+  return gone.flag | gone.flag << (gone.was.most - 1);
+}
+
 void assign_gone(const Gone& gone, Text value, Source source) {
   const size_t index = find(text_of(gone.now));
   Line line;
   line << "option " << gone.was.name << " is now " << gone.now << ":";
   int64_t parsed = 0;
-  if (gone.flag == 0) {
+  if (gone.was.kind == Kind::text) {
     keep_file(gone, value, source);
-    line << "FILE";
+    say(line << "FILE");
+    return;
+  }
+  if (!parse(gone.was, value, &parsed)) return tell_bad_value(gone.was, value, source, sample_every);
+  if (gone.flag != 0) {
+    const int64_t flag = parsed != 0 ? gone.flag << (parsed - 1) : 0;
+    print_value(line, kTable[index], flag != 0 ? flag : gone.flag);
+    store(index, (current(index) & ~mask_of(gone)) | flag, source);
   } else {
-    if (!parse(gone.was, value, &parsed)) return tell_bad_value(gone.was, value, source, 0);
-    print_value(line, kTable[index], gone.flag);
-    store(index, (current(index) & ~gone.flag) | (parsed != 0 ? gone.flag : 0), source);
+    sample_every = parsed;
+    line << "BYTES";
   }
   say(line);
 }
@@ -212,7 +232,10 @@ void take_gone_files() {
 
 void print_gone(Line& line, const Gone& gone) {
   const int64_t now = current(find(text_of(gone.now)));
-  print_value(line, gone.was, gone.flag != 0 ? (now & gone.flag) != 0 : now > 1 ? now : 0);
+  if (gone.was.kind == Kind::text) return print_value(line, gone.was, now > 1 ? now : 0);
+  if (gone.flag == 0) return print_value(line, gone.was, static_cast<int64_t>(sample_bytes()));
+  const int64_t most = gone.flag << (gone.was.most - 1);
+  print_value(line, gone.was, (now & most) != 0 ? gone.was.most : (now & gone.flag) != 0);
 }
 
 void assign(Text name, Text value, Source source) {
@@ -274,6 +297,7 @@ void check_space() {
 void load(const char* program_conf, const char* const* environment) {
   for (size_t i = 0; i < kCount; ++i) store(i, kTable[i].initial, kDefault);
   for (auto& file : gone_files) file[0] = '\0';
+  sample_every = kSampleBytes;
   if (program_conf != nullptr) assign_all(program_conf, kProgram);
   if (environment != nullptr) read_environment(environment);
   take_gone_files();
@@ -322,6 +346,12 @@ int set_number(size_t index, int64_t value) {
   if (!allows(option, value)) return EINVAL;
   store(index, value, kPage);
   return 0;
+}
+
+size_t sample_bytes() {
+  const size_t bytes = values.profile;
+  if (bytes < kProfileAll) return static_cast<size_t>(sample_every);
+  return bytes == kProfileAll ? 1 : bytes;
 }
 
 void print_effective(int fd, const char* prefix) {

@@ -25,7 +25,9 @@ using Path = const char*;
 inline bool is_file(Path path) {
   return reinterpret_cast<uintptr_t>(path) > 1;
 }
-inline constexpr uint32_t kSpaceLock = 1, kSpaceZero = 2, kSpaceFirstAlloc = 4;  // of space_with
+// Of space_with. With both of the last two, huge pages are required.
+inline constexpr uint32_t kSpaceLock = 1, kSpaceZero = 2, kSpaceFirstAlloc = 4, kSpaceTryHuge = 8,
+                          kSpaceHuge = 16;
 
 inline constexpr size_t kTextRoom = 400;  // bytes of a text with its NUL
 
@@ -61,10 +63,10 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "serve malloc from a deterministic space of this size alone")                                            \
   X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0;off=0|none=0", start, promise,                      \
     "bytes by which that space expands when it is short")                                                    \
-  X(uint32_t, space_huge, choice, 0, 0, 2, "off=0|try=1|require=2;none=0|on=2", start, promise,              \
-    "it stands in huge pages")                                                                               \
-  X(uint32_t, space_with, flags, 0, 0, 7, "none=0|lock=1|zero=2|firstalloc=4;off=0", start, promise,         \
-    "joined by +: it stays in memory (lock), hands out zeros, gets its memory at the first allocation")      \
+  X(uint32_t, space_with, flags, 0, 0, 31, "none=0|lock=1|zero=2|firstalloc=4|huge=16|tryhuge=8;off=0",      \
+    start, promise,                                                                                          \
+    "joined by +: it stays in memory (lock), zeros, memory at the first allocation, in huge pages, if "      \
+    "there are")                                                                                             \
   X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5;none=0", start, promise, \
     "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                       \
   X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
@@ -72,10 +74,9 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
   X(bool, observe, boolean, 1, 0, 1, "", start, wish,                                                        \
     "a page of figures that `hummock stats` and the like can read from outside")                             \
-  X(bool, profile, boolean, 0, 0, 1, "", start, wish,                                                        \
-    "sample who allocates, from the start; `hummock profile` shows it")                                      \
-  X(size_t, profile_bytes, size, 512 << 10, 1, kTiB, "", start, wish,                                        \
-    "bytes between two samples, on average; 1: every block")                                                 \
+  X(size_t, profile, size, 0, 0, kTiB, "off=0|on=1|all=2;none=0", start, wish,                               \
+    "sample who allocates, from the start: one block in so many bytes; on: 512K; `hummock profile` shows "   \
+    "it")                                                                                                    \
   X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
     "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")
 
@@ -128,6 +129,10 @@ int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
 // As set, of the option that stands there in the table, and of a number as parse() would make it.
 int set_number(size_t index, int64_t value);
+
+inline constexpr size_t kProfileAll = 2;  // of `profile`: every block
+// The bytes between two samples, on average, that `profile` asks for, or would; 1: every block.
+size_t sample_bytes();
 
 // One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
 void print_effective(int fd = 2, const char* prefix = "hummock: ");

@@ -239,7 +239,7 @@ int hummock_option_set(const char* name, const char* value) noexcept {
 }
 
 int hummock_profile_start(size_t bytes) noexcept {
-  return heap::sampling::set_mean(bytes != 0 ? bytes : size_t{options::values.profile_bytes});
+  return heap::sampling::set_mean(bytes != 0 ? bytes : options::sample_bytes());
 }
 
 int hummock_profile_stop() noexcept {

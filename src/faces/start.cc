@@ -20,7 +20,7 @@ __attribute__((constructor(101))) void start() {
   if (options::values.verbose) options::print_effective();
   observe::start_page();
   heap::start_background();
-  if (options::values.profile && !os::is_privileged()) heap::sampling::start(options::values.profile_bytes);
+  if (options::values.profile != 0 && !os::is_privileged()) heap::sampling::start(options::sample_bytes());
   const bool active = hummock_is_active() != 0;
   observe::log_active(active);
   observe::notify_started(active);

@@ -42,7 +42,7 @@ struct Quarantine {
 Heap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
   if (Heap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
-  Heap* fresh = new_user_heap();
+  Heap* fresh = new_user_heap(true);
   Heap* none = nullptr;
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&heaps[mine], &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {

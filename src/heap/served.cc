@@ -36,7 +36,9 @@ hummock_space_options_t wanted() {
   o.reserve = (with & options::kSpaceFirstAlloc) != 0;
   o.populate = HUMMOCK_SPACE_TRY;
   o.lock = (with & options::kSpaceLock) != 0 ? HUMMOCK_SPACE_REQUIRE : HUMMOCK_SPACE_OFF;
-  o.huge_pages = values.space_huge;
+  o.huge_pages = (with & options::kSpaceHuge) != 0      ? HUMMOCK_SPACE_REQUIRE
+                 : (with & options::kSpaceTryHuge) != 0 ? HUMMOCK_SPACE_TRY
+                                                        : HUMMOCK_SPACE_OFF;
   o.zero = (with & options::kSpaceZero) != 0;
   o.threads = HUMMOCK_SPACE_INHERIT;
   o.cache_blocks = kCacheBlocks;

@@ -62,8 +62,7 @@ int carry_out(uint32_t kind, uint32_t option, int64_t value) {
       return error;
     }
     case HUMMOCK_REQUEST_PROFILE:
-      return heap::sampling::set_mean(value < 0 ? uint64_t{options::values.profile_bytes}
-                                                : static_cast<uint64_t>(value));
+      return heap::sampling::set_mean(value < 0 ? options::sample_bytes() : static_cast<uint64_t>(value));
     default:
       return EINVAL;
   }

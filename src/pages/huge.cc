@@ -160,7 +160,9 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   }
   header->kind = Kind::huge;
   link(header, tail);
-  return header;
+  if (may_take(0)) return header;
+  release_huge(header);  // others were told yes at the same time
+  return nullptr;
 }
 
 void release_huge(SlabHeader* header) {

@@ -70,6 +70,11 @@ bool fits_hard_limit(size_t bytes) {
   return false;
 }
 
+bool still_fits(size_t bytes) {
+  const size_t limit = relaxed(limits.hard);
+  return limit == 0 || fits(bytes, limit);
+}
+
 size_t slots_within_limit() {
   const size_t limit = relaxed(limits.soft);
   const size_t used = in_use();

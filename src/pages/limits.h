@@ -29,6 +29,9 @@ bool fits_hard_limit(size_t bytes);
 inline bool may_take(size_t bytes) {
   return __builtin_expect(relaxed(limits.hard) == 0, true) || fits_hard_limit(bytes);
 }
+// The same once more under the page heap's lock, so that threads that were told yes at once do not pass the
+// limit together.
+bool still_fits(size_t bytes);
 
 // How many slots may be dirty beside what is in use, where there is a soft limit.
 size_t slots_within_limit();

@@ -186,7 +186,7 @@ namespace {
 
 Span take_locked(unsigned slots, unsigned align) {
   os::LockGuard guard(page_lock);
-  return take_span(slots, align);
+  return still_fits(slots * kSlotSize) ? take_span(slots, align) : Span{nullptr, false};
 }
 
 // One thread adds a region, and those who wait look again: else each of many that start at once would add
@@ -196,7 +196,7 @@ Span take_grown(unsigned slots, unsigned align) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Span span = take_locked(slots, align);
     // A region that others used up meanwhile, or a small one without the alignment: once more.
-    if (span.header != nullptr || !grow(slots + align - 1)) return span;
+    if (span.header != nullptr || !still_fits(slots * kSlotSize) || !grow(slots + align - 1)) return span;
   }
   return take_locked(slots, align);
 }
@@ -209,7 +209,7 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
   }
   if (!may_take(slots * kSlotSize)) return {nullptr, false};
   Span span = take_locked(slots, align_slots);
-  if (span.header == nullptr) span = take_grown(slots, align_slots);
+  if (span.header == nullptr && may_take(slots * kSlotSize)) span = take_grown(slots, align_slots);
   const bool bare = os::kMustCommit && span.header != nullptr &&
                     !have_memory(region_of(span.header), slot_of(span.header), slots);
   return bare ? Span{nullptr, false} : span;
@@ -266,7 +266,7 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   {
     os::LockGuard guard(page_lock);
     SlabHeader* run = region->header(end);
-    if (!is_free(region, end) || run->slots < more) return false;
+    if (!is_free(region, end) || run->slots < more || !still_fits(more * kSlotSize)) return false;
     take_slots(run, end, more);
   }
   if (!have_memory(region, end, more)) return false;

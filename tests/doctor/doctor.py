@@ -117,7 +117,7 @@ class Described(unittest.TestCase):
         none = {POOL + "nr_hugepages": "0", POOL + "free_hugepages": "0"}
         self.finding(topic, "note", none, "sysctl -w vm.nr_overcommit_hugepages=1024", "0 of 2 MiB")  # by default not needed
         for name, value in (("HUMMOCK_CONF", "decay_ms:1,huge_pages:2m"), ("HUMMOCK_HUGE_PAGES", "require"),
-                            ("HUMMOCK_SPACE_HUGE", "try")):
+                            ("HUMMOCK_SPACE_HUGE", "try"), ("HUMMOCK_SPACE_WITH", "lock+tryhuge")):
             with unittest.mock.patch.dict(os.environ, {name: value}):
                 self.finding(topic, "finding", none)
         with unittest.mock.patch.dict(os.environ, {"HUMMOCK_CONF": "huge_pages:thp"}):

@@ -54,6 +54,22 @@ class Exporter(unittest.TestCase):
         self.assertNotIn(f'pid="{targets[0].pid}"', self.get(self.url)[1])
         self.assertIsNone(self.exporter.poll())
 
+    def test_it_keeps_nothing_open(self):
+        """Not of pages that are none, nor of children of a fork that make no call."""
+        with Target("pages", 20) as target, Target("crew", 100) as crew:
+            crew.stats()
+
+            def descriptors():
+                self.get(self.url)
+                return len(os.listdir(f"/proc/{self.exporter.pid}/fd"))
+
+            before = descriptors()
+            self.assertLess(max(descriptors() for _ in range(5)), before + 5)  # connections that are just ending
+            text = self.get(self.url)[1]
+            self.assertIn(f'hummock_live_bytes{{pid="{crew.pid}"', text)
+            self.assertGreaterEqual(int(re.search(r"(?m)^hummock_silent_processes (\d+)$", text)[1]), 100)
+            self.assertNotIn(f'hummock_live_bytes{{pid="{target.pid}"', text)
+
     def test_promtool(self):
         if shutil.which("promtool") is None:
             self.skipTest("promtool is not there")

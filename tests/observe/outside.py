@@ -107,6 +107,14 @@ class Outside(unittest.TestCase):
             self.assertIsNone(page_of(target.pid))
             self.assertRegex(hummock("stats", target.pid, status=1).stderr, "observe is off")
 
+    def test_who_only_looks(self):
+        with Target("threads", 1) as target:
+            with open(page_of(target.pid), "rb"):
+                self.assertIn("does not run on Hummock", hummock("stats", str(os.getpid()), status=1).stderr)
+                done = hummock("ps")
+            self.assertNotRegex(done.stdout + done.stderr, rf"\b{os.getpid()}\b")
+            self.assertNotIn("(hummock)", done.stderr)
+
     def test_the_child_of_a_fork_has_its_own(self):
         with Target("fork") as target:
             child = target.said[0]

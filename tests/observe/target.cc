@@ -1,10 +1,12 @@
 // A program to look at. It prints "ready" and does what its first argument says until its input ends.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <hummock/hummock.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,9 +54,13 @@ void churn(unsigned seed) {
   for (void* each : live) free(each);
 }
 
-// What a program does that is to be hard to look at: it starts threads, forks, throws.
+// What a program does that is to be hard to look at: it starts threads, forks, throws, loads and unloads a
+// library that allocates (where the environment names one).
 void fork_and_throw() {
+  const char* plugin = getenv("OBSERVE_PLUGIN");
   while (!ended) {
+    void* library = plugin != nullptr ? dlopen(plugin, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if ((library == nullptr) != (plugin == nullptr)) abort();
     const pid_t child = fork();
     if (child == 0) {
       free(malloc(1 << 20));
@@ -66,6 +72,7 @@ void fork_and_throw() {
     } catch (const std::vector<int>&) {
     }
     std::thread([] { free(malloc(70000)); }).join();
+    if (library != nullptr) dlclose(library);
   }
 }
 
@@ -155,6 +162,25 @@ int main(int count, char** arguments) {
     wait_for_end();
     worker.join();
     if (child > 0) waitpid(child, nullptr, 0);
+  } else if (strcmp(what, "crew") == 0) {  // a server that forks its workers before they have work
+    for (size_t i = 0; i < number; ++i) {
+      if (fork() == 0) wait_for_end(), _exit(0);
+    }
+    std::thread worker(churn, 1);
+    say_ready();
+    wait_for_end();
+    worker.join();
+  } else if (strcmp(what, "pages") == 0) {  // what is no page of figures, under its name
+    const char page[8] = {};
+    for (size_t i = 0; i < number; ++i) {
+      // Half of them behind the page, which stands above 500.
+      const int fd = fcntl(memfd_create("hummock", MFD_ALLOW_SEALING), F_DUPFD, i % 2 == 0 ? 3 : 600);
+      if (ftruncate(fd, 1 << 16) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+          pwrite(fd, page, sizeof page, 0) != sizeof page)
+        abort();
+    }
+    say_ready();
+    wait_for_end();
   } else if (strcmp(what, "close") == 0) {  // as daemons do
     for (int fd = 3; fd < 1024; ++fd) close(fd);
     std::thread worker(churn, 1);

@@ -165,7 +165,7 @@ class Process(unittest.TestCase):
         raise AssertionError("the profiler is still on")
 
     def test_on_from_the_start_and_not_stopped(self):
-        with Served(HUMMOCK_PROFILE="on", HUMMOCK_PROFILE_BYTES="16K") as served:
+        with Served(HUMMOCK_PROFILE="16K") as served:
             for _ in range(2):
                 done = hummock("profile", served.pid, "--seconds", "0.2", *PATIENCE)
                 self.assertIn("a sample in 16", done.stdout)

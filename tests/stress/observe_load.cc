@@ -1,5 +1,7 @@
-// Everything that looks at the heap or changes its options, at once, beside threads that allocate, hand
-// blocks on, fork and throw. At rest all sums agree.
+// Everything that looks at the heap or changes its options, at once, beside 64 threads that allocate, hand
+// blocks on, fork, throw, load and unload a library. At rest all sums agree. TEST_SCALE=20 makes it 10,000
+// requests from outside.
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hummock/hummock.h>
@@ -15,7 +17,12 @@
 
 namespace {
 
+constexpr size_t kThreads = 64;
+
 std::atomic<bool> stop{false};
+std::atomic<size_t> answers{0};  // to requests from outside
+size_t wanted;                   // of them
+const char* plugin;
 
 // ---- The program ----------------------------------------------------------------------------------
 
@@ -46,11 +53,29 @@ void fork_once() {
   stress::require(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child that ends well");
 }
 
+std::mutex loading;  // the loader's own lock is none that ThreadSanitizer sees
+
+// It allocates when it is loaded and frees when it goes.
+void load_library() {
+  loading.lock();
+  void* library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  loading.unlock();
+  stress::require(library != nullptr, "dlopen");
+  auto* get = reinterpret_cast<void* (*)(size_t)>(dlsym(library, "plugin_block"));
+  auto* give = reinterpret_cast<void (*)(void*)>(dlsym(library, "plugin_free"));
+  void* block = get(5000);
+  stress::require(block != nullptr, "the library's own memory");
+  give(block);
+  const std::lock_guard guard(loading);
+  dlclose(library);
+}
+
 void use(size_t self) {
   support::Random random(support::run_seed() + self);
   hummock_heap_t* heap = hummock_heap_create();
   void* live[64] = {};
-  for (size_t i = support::scaled(20000, 1500); i > 0; --i) {
+  // Until enough was asked.
+  for (size_t i = support::scaled(5000, 500); i > 0 || answers<wanted; i -= i> 0) {
     void*& block = live[random.below(64)];
     if (random.one_in(8) && block != nullptr) {
       hand_on(block);
@@ -67,6 +92,7 @@ void use(size_t self) {
       if (resized != nullptr) block = resized;
     }
     if (random.one_in(3000)) fork_once();
+    if (random.one_in(1000)) load_library();
     if (!random.one_in(1000)) continue;
     try {
       throw_some(5);
@@ -135,12 +161,12 @@ uint32_t find_hard_limit() {
   return number;
 }
 
-void look_from_outside(size_t* answers) {
+void look_from_outside() {
   support::Random random(support::run_seed() + 100);
   const uint32_t hard = find_hard_limit();
   const int fd = open_page();
   stress::require(fd >= 0, "a page of figures");
-  while (!stop) *answers += ask(fd, random, hard);
+  while (!stop) answers += ask(fd, random, hard);
   close(fd);
 }
 
@@ -221,21 +247,24 @@ void check_sums() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   support::HangGuard guard(280);
+  if (argc != 2) return 2;
+  plugin = argv[1];
+  wanted = support::scaled(500, 50);
   support::run_seed();  // before there are threads, and children
   // What the shared library does when it is mapped.
   hummock::heap::initialise();
   hummock::observe::start_page();
-  size_t answers = 0, walks = 0;
+  size_t walks = 0;
   std::vector<std::thread> others;
-  others.emplace_back(look_from_outside, &answers);
+  others.emplace_back(look_from_outside);
   others.emplace_back(look_from_inside, &walks);
   others.emplace_back(install_hooks);
-  stress::run_threads(support::scaled(16, 6), use);
+  stress::run_threads(kThreads, use);
   stop = true;
   for (std::thread& thread : others) thread.join();
-  fprintf(stderr, "%zu answers, %zu walks, %zu blocks told of\n", answers, walks, told.load());
+  fprintf(stderr, "%zu answers, %zu walks, %zu blocks told of\n", answers.load(), walks, told.load());
   stress::require(walks > 0 && told > 0, "somebody looked");
   check_sums();
 }

@@ -160,11 +160,11 @@ TEST_CASE("spellings") {
   }
   for (const char* on : {"1", "on", "true", "YES"}) {
     INFO(on);
-    const std::string conf = std::string("stats:") + on + ",log:" + on + ",space_initial:1M,space_huge:" + on;
+    const std::string conf = std::string("stats:") + on + ",log:" + on + ",profile:" + on;
     CHECK(load(conf.c_str(), {}) == "");
     CHECK(is_on(values.stats));
     CHECK(is_on(values.log));
-    CHECK(values.space_huge == 2u);  // who asks for huge pages is to have them
+    CHECK(values.profile == 1u);
   }
   for (const char* off : {"0", "off", "false", "No"}) {
     INFO(off);
@@ -246,9 +246,9 @@ TEST_CASE("a promise that is not understood ends the program with one line") {
   check_refused(end_of("huge_reserve:half"), "cannot be \"half\"");
   check_refused(end_of("space_initial:1M,space_huge:tyr"), "the nearest is try; ");
   check_refused(end_of("space_initial:1M,space_reserve:later"), "it may be start or firstalloc\n");
-  check_refused(
-      end_of("space_initial:1M,space_with:lock+zeros"),
-      "the nearest is lock; it may be none or lock or zero or firstalloc, or several joined by +\n");
+  check_refused(end_of("space_initial:1M,space_with:lock+zeros"),
+                "the nearest is lock; it may be none or lock or zero or firstalloc or huge or tryhuge, or "
+                "several joined by +\n");
   for (const options::Option& option : options::kTable) {
     if (option.kind == options::Kind::text) continue;
     for (const char* nonsense : {"", "what?", "-7", "99999999999999999999999999", "line\nline"}) {
@@ -273,7 +273,7 @@ TEST_CASE("an unknown name that begins like a promise ends the program, too") {
 }
 
 TEST_CASE("what is said of a space needs one") {
-  for (const char* alone : {"space_with:lock", "space_expand:1M", "space_huge:try",
+  for (const char* alone : {"space_with:lock", "space_expand:1M", "space_with:tryhuge",
                             "space_with:zero+firstalloc", "space_with:lock,space_initial:none"}) {
     INFO(alone);
     check_refused(end_of(alone), "needs a space, of the size space_initial; there is none\n");
@@ -311,6 +311,15 @@ TEST_CASE("options of former versions still do what they did, and are told of") 
   CHECK(contains(said, "option space_lock is now space_with:lock\n"));
   CHECK(contains(said, "option space_reserve is now space_with:firstalloc\n"));
   CHECK(get("space_with") == "lock+zero+firstalloc");
+  for (const char* on : {"require", "on", "yes"}) {  // who asks for huge pages is to have them
+    load((std::string("space_initial:1M,space_lock:on,space_huge:") + on).c_str(), {});
+    CHECK(get("space_with") == "lock+huge");
+    CHECK(get("space_huge") == "require");
+  }
+  CHECK(contains(load("space_initial:1M,space_huge:require,space_huge:try", {}),
+                 "option space_huge is now space_with:tryhuge\n"));
+  CHECK(get("space_with") == "tryhuge");
+  CHECK(get("space_huge") == "try");
   load("space_initial:1M,space_lock:on,space_lock:off", {});
   CHECK(get("space_with") == "none");
   CHECK(get("space_lock") == "off");
@@ -318,6 +327,33 @@ TEST_CASE("options of former versions still do what they did, and are told of") 
   CHECK(options::set("stats", "exit") == 0);
   CHECK(is_on(values.stats));
   CHECK(options::set("stats", "a.txt") == EPERM);
+}
+
+TEST_CASE("how many bytes stand between two samples") {
+  Restore restore;
+  const struct {
+    const char* conf;
+    size_t bytes;
+  } cases[] = {{"", 512 << 10},
+               {"profile:on", 512 << 10},
+               {"profile:1", 512 << 10},
+               {"profile:all", 1},
+               {"profile:64K", 64 << 10},
+               {"profile_bytes:8K", 8 << 10},
+               {"profile:on,profile_bytes:8K", 8 << 10},
+               {"profile_bytes:1,profile:on", 1},
+               {"profile_bytes:8K,profile:64K", 64 << 10}};
+  for (const auto& each : cases) {
+    INFO(each.conf);
+    const std::string said = load(each.conf, {});
+    CHECK(options::sample_bytes() == each.bytes);
+    CHECK(contains(said, "option profile_bytes is now profile:BYTES\n") ==
+          contains(each.conf, "profile_bytes"));
+  }
+  load("profile_bytes:8K", {});
+  CHECK(values.profile == 0u);  // it alone samples nothing
+  CHECK(get("profile_bytes") == "8K");
+  CHECK(contains(load("profile_bytes:0", {}), "it may be a size from 1 to 1T; kept 512K\n"));
 }
 
 TEST_CASE("get") {
@@ -352,7 +388,8 @@ TEST_CASE("set") {
   CHECK(options::set(nullptr, "1") == ENOENT);
 }
 
-TEST_CASE("help has a line for every option") {
+TEST_CASE("help has a line for every option, and they are not too many") {
+  CHECK(options::kCount <= 20);
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   options::print_help(ends[1]);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 #include <utility>
 
@@ -52,14 +53,14 @@ bool asks_for_pool() {
   std::string asked;
   for (const auto& [variable, key] : {std::pair{"HUMMOCK_CONF", ""},
                                       {"HUMMOCK_HUGE_PAGES", "huge_pages:"},
+                                      {"HUMMOCK_SPACE_WITH", "space_with:"},
                                       {"HUMMOCK_SPACE_HUGE", "space_huge:"}}) {
     const char* value = getenv(variable);
     if (value != nullptr) asked += std::string(key) + value + ",";
   }
-  for (const char* wish :
-       {"huge_pages:2m", "huge_pages:1g", "huge_pages:require", "space_huge:try", "space_huge:require"})
-    if (asked.find(wish) != std::string::npos) return true;
-  return false;
+  return std::regex_search(
+      asked,
+      std::regex("huge_pages[:=](2m|1g|require)|space_with[:=][^,]*huge|space_huge[:=](try|require|on)"));
 }
 
 // ---- The kernel ---------------------------------------------------------------------------------

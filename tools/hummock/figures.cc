@@ -11,12 +11,17 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "processes.h"
 
 namespace hummock::tool {
 namespace {
 
+constexpr char kLink[] = "/memfd:" HUMMOCK_PAGE_NAME " (deleted)";
+constexpr char kSilentChild[] =
+    "it is a child of fork and has made no call that answers yet: try again when it is busy";
 constexpr unsigned kPauseUs = 2000;
 constexpr unsigned kTries = 100;         // to read without tearing
 constexpr unsigned kChildWaitMs = 1000;  // for a child's own page
@@ -82,8 +87,18 @@ PageFile::~PageFile() {
   if (fd_ >= 0) close(fd_);
 }
 
-PageFile::PageFile(PageFile&& other) noexcept : pid_(other.pid_), fd_(other.fd_), writable_(other.writable_) {
-  other.fd_ = -1;
+PageFile::PageFile(PageFile&& other) noexcept
+    : pid_(other.pid_),
+      fd_(std::exchange(other.fd_, -1)),
+      writable_(other.writable_),
+      is_own_(other.is_own_) {}
+
+PageFile& PageFile::operator=(PageFile&& other) noexcept {
+  pid_ = other.pid_;
+  std::swap(fd_, other.fd_);
+  writable_ = other.writable_;
+  is_own_ = other.is_own_;
+  return *this;
 }
 
 // Opened for reading first, as nothing happens by that; then once more for requests.
@@ -103,25 +118,42 @@ bool PageFile::take(int fd, std::string* why) {
   return true;
 }
 
-std::optional<PageFile> PageFile::open(int pid, std::string* why) {
-  PageFile file;
-  file.pid_ = pid;
-  const uint32_t own = number_in_its_namespace(pid);
-  bool asked = false;
-  for (const uint64_t end = now_ns() + uint64_t{kChildWaitMs} * 1000000;;) {
-    for (const int fd : open_links_to(pid, "/memfd:" HUMMOCK_PAGE_NAME " (deleted)", why)) {
-      uint32_t writer = 0;
-      if (!file.take(fd, why) || !file.load(HUMMOCK_HEAD_AT(pid), &writer)) continue;
-      if (writer == own) return file;
-      if (asked || !may_make_page(pid, why)) continue;
-      uint32_t children = 0;
-      asked = file.load(HUMMOCK_HEAD_AT(children), &children) && file.store(HUMMOCK_HEAD_AT(child), own) &&
-              file.store(HUMMOCK_HEAD_AT(children), children + 1);
-      *why = "it is a child of fork and has made no call that answers yet: try again when it is busy";
-    }
-    if (!asked || now_ns() > end) return std::nullopt;
-    usleep(kPauseUs);
+std::optional<PageFile> PageFile::choose(int pid, const std::vector<int>& fds, std::string* why) {
+  const uint32_t number = number_in_its_namespace(pid);
+  std::optional<PageFile> chosen;
+  for (const int fd : fds) {
+    PageFile file;
+    uint32_t writer = 0;
+    file.pid_ = pid;
+    if (!file.take(fd, why) || !file.load(HUMMOCK_HEAD_AT(pid), &writer)) continue;
+    file.is_own_ = writer == number;
+    if (!chosen || !chosen->is_own_) chosen = std::move(file);
   }
+  return chosen;
+}
+
+void PageFile::ask_child() const {
+  uint32_t children = 0;
+  if (load(HUMMOCK_HEAD_AT(children), &children) &&
+      store(HUMMOCK_HEAD_AT(child), number_in_its_namespace(pid_)))
+    store(HUMMOCK_HEAD_AT(children), children + 1);
+}
+
+std::optional<PageFile> PageFile::open(int pid, std::string* why) {
+  unsigned pause = kPauseUs;
+  for (const uint64_t end = now_ns() + uint64_t{kChildWaitMs} * 1000000; now_ns() < end; pause += kPauseUs) {
+    auto file = choose(pid, open_links_to(pid, kLink, why), why);
+    if (!file || file->is_own_) return file;
+    if (!has_mapped(pid, kLink)) {
+      *why = "it looks at another process, and does not run on Hummock";
+      return std::nullopt;
+    }
+    if (!may_make_page(pid, why)) return std::nullopt;
+    file->ask_child();  // again and again: others may ask other children by the same page
+    usleep(pause);
+  }
+  *why = kSilentChild;
+  return std::nullopt;
 }
 
 template <class T>
@@ -183,24 +215,66 @@ std::optional<Snapshot> PageFile::read(unsigned wait_ms, std::string* why) const
   return snapshot;
 }
 
-std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent) {
-  std::vector<PageFile> files;
-  const auto note = [silent](int pid, const std::string& why) {
-    silent->push_back("process " + std::to_string(pid) + " (" + program_of(pid) + "): " + why);
-  };
-  for (const int pid : find_observed()) {
+namespace {
+
+using Pages = std::vector<PageFile>;
+using Note = std::function<void(int pid, const std::string& why)>;
+
+// Children make pages in turn, as a page has room for one such request. Who was not asked in time is the
+// first some other time.
+void ask_children(Pages children, Pages* pages, uint64_t end, const Note& note) {
+  if (!children.empty())
+    std::rotate(children.begin(),
+                children.begin() + static_cast<ptrdiff_t>(now_ns() / 1000 % children.size()), children.end());
+  const auto has_answered = [&](const PageFile& child) {
+    if (now_ns() >= end) return false;
+    child.ask_child();
+    usleep(kPauseUs);
     std::string why;
-    auto file = PageFile::open(pid, &why);
-    if (!file) {
+    auto file = PageFile::choose(child.pid(), open_links_to(child.pid(), kLink, nullptr), &why);
+    if (!file) return true;  // it has ended
+    if (!file->is_own()) return false;
+    file->ask();
+    pages->push_back(std::move(*file));
+    return true;
+  };
+  while (!children.empty() && now_ns() < end)
+    children.erase(std::remove_if(children.begin(), children.end(), has_answered), children.end());
+  for (const PageFile& child : children) note(child.pid(), kSilentChild);
+}
+
+// Of all that have one. A child that has its parent's is in *children.
+Pages open_pages(const std::vector<int>& pids, Pages* children, const Note& note) {
+  Pages pages;
+  for (const int pid : pids) {
+    const std::vector<int> fds = open_links_to(pid, kLink, nullptr);
+    if (fds.empty()) continue;
+    std::string why;
+    auto file = PageFile::choose(pid, fds, &why);
+    if (file && !file->is_own() && !has_mapped(pid, kLink)) continue;  // one that looks, as we do
+    if (!file || (!file->is_own() && !may_make_page(pid, &why))) {
       note(pid, why);
       continue;
     }
-    file->ask();
-    files.push_back(std::move(*file));
+    if (file->is_own()) file->ask();
+    (file->is_own() ? pages : *children).push_back(std::move(*file));
   }
-  const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000;
+  return pages;
+}
+
+}  // namespace
+
+std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms,
+                               std::vector<std::string>* silent) {
+  const Note note = [silent](int pid, const std::string& why) {
+    silent->push_back("process " + std::to_string(pid) + " (" + program_of(pid) + "): " + why);
+  };
+  Pages children;
+  Pages pages = open_pages(pids, &children, note);
+  const uint64_t begin = now_ns(), end = begin + uint64_t{wait_ms} * 1000000;
+  ask_children(std::move(children), &pages, begin + (end - begin) / 2, note);
   std::vector<Snapshot> snapshots;
-  for (const PageFile& file : files) {
+  for (const PageFile& file : pages) {
     std::string why;
     const uint64_t now = now_ns();
     const auto snapshot = file.read(now < end ? static_cast<unsigned>((end - now) / 1000000) : 0, &why);
@@ -223,7 +297,11 @@ std::optional<uint32_t> PageFile::find_option(const std::string& name, unsigned 
 
 int PageFile::request(uint32_t kind, uint32_t option, int64_t value, unsigned wait_ms) const {
   if (!writable_) return EACCES;
-  if (flock(fd_, LOCK_EX) != 0) return errno;
+  const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000;
+  while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {  // anybody who may open the page may hold it for ever
+    if (errno != EWOULDBLOCK || now_ns() > end) return errno == EWOULDBLOCK ? EBUSY : errno;
+    usleep(kPauseUs);
+  }
   uint32_t number = 0, answered = 0;
   int32_t result = -1;
   load(HUMMOCK_HEAD_AT(request), &number);
@@ -232,7 +310,7 @@ int PageFile::request(uint32_t kind, uint32_t option, int64_t value, unsigned wa
   store(HUMMOCK_HEAD_AT(value), value);
   store(HUMMOCK_HEAD_AT(request), ++number);
   ask();
-  for (const uint64_t end = now_ns() + uint64_t{wait_ms} * 1000000; now_ns() < end; usleep(kPauseUs)) {
+  for (; now_ns() < end; usleep(kPauseUs)) {
     if (!load(HUMMOCK_HEAD_AT(answered), &answered) || answered != number) continue;
     load(HUMMOCK_HEAD_AT(result), &result);
     break;

@@ -33,12 +33,17 @@ class PageFile {
   PageFile() = default;
   ~PageFile();
   PageFile(PageFile&& other) noexcept;
-  PageFile& operator=(PageFile&&) = delete;
+  PageFile& operator=(PageFile&& other) noexcept;
 
   // Opens the page of the process; a child of fork is asked to make its own. Else *why says why not.
   static std::optional<PageFile> open(int pid, std::string* why);
+  // Which of these open files is its page; they are closed. A child of fork may have its parent's alone.
+  static std::optional<PageFile> choose(int pid, const std::vector<int>& fds, std::string* why);
 
   int pid() const { return pid_; }
+  bool is_own() const { return is_own_; }
+  // Of a parent's page: asks the child to make one of its own, and waits for nothing.
+  void ask_child() const;
   // Asks for figures, and waits so long for them; then those that are there, however old.
   std::optional<Snapshot> read(unsigned wait_ms, std::string* why) const;
   // Asks for figures, and waits for nothing.
@@ -59,14 +64,12 @@ class PageFile {
   int pid_ = 0;
   int fd_ = -1;
   bool writable_ = false;
+  bool is_own_ = false;
 };
 
-// The processes that are meant: by a number, a program's name, or a path below /sys/fs/cgroup. Empty: none.
-std::vector<int> find_processes(const std::string& which);
-// The figures of all processes that this user may look at. All are asked, and have so long together; those
-// that have none yet are in *silent.
-std::vector<Snapshot> read_all(unsigned wait_ms, std::vector<std::string>* silent);
-// All processes that have a page which this user may open.
-std::vector<int> find_observed();
+// The figures of those of the processes that have a page which this user may open. All are asked, and have so
+// long together; those that have none yet are in *silent.
+std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms,
+                               std::vector<std::string>* silent);
 
 }  // namespace hummock::tool

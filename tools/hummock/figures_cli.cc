@@ -10,6 +10,7 @@
 #include "base/option_value.h"
 #include "figures.h"
 #include "figures_text.h"
+#include "processes.h"
 #include "top.h"
 
 namespace hummock::tool {
@@ -68,6 +69,7 @@ int tell(const char* command, const PageFile& file, int result) {
   if (result == 0) return 0;
   if (result < 0)
     return complain(command, file.pid(), "it has made no call that answers yet: try again when it is busy");
+  if (result == EBUSY) return complain(command, file.pid(), "somebody else is asking it, and does not end");
   return complain(command, file.pid(), result == EPERM ? "it can only be given at start" : strerror(result));
 }
 
@@ -112,7 +114,9 @@ int FiguresCommands::run() const {
 
 int FiguresCommands::ps() const {
   std::vector<std::string> silent;
-  const std::vector<Snapshot> all = read_all(kListWaitMs, &silent);
+  const std::vector<int> pids = all_processes();
+  if (pids.empty()) return complain("ps", "no process is to be seen: is /proc mounted?");
+  const std::vector<Snapshot> all = read_all(pids, kListWaitMs, &silent);
   for (const std::string& each : silent) fprintf(stderr, "hummock ps: %s\n", each.c_str());
   if (json_) {
     for (const Snapshot& snapshot : all) printf("%s\n", json_of(snapshot).c_str());

@@ -33,7 +33,7 @@ class FiguresCommands {
   bool prometheus_ = false;
   double every_ = 0;
   std::string listen_ = "127.0.0.1:9188";
-  unsigned wait_ms_ = 500;
+  unsigned wait_ms_ = 2000;
 };
 
 }  // namespace hummock::tool

@@ -70,19 +70,8 @@ uint64_t last_number(const std::string& text) {
   return number;
 }
 
-std::vector<int> all_processes() {
-  std::vector<int> pids;
-  int error;
-  for (const std::string& name : names_in("/proc/", &error)) {
-    int pid = 0;
-    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (failed == std::errc() && *end == '\0') pids.push_back(pid);
-  }
-  std::sort(pids.begin(), pids.end());
-  return pids;
-}
-
 std::string why_none(int pid, int error, bool mapped) {
+  if (access("/proc/self", F_OK) != 0) return "/proc is not mounted, by which processes are found";
   if (error == ENOENT || error == ESRCH) return "there is no such process";
   if (error == EACCES || error == EPERM) return "it belongs to somebody else: try as root";
   if (mapped) return "it has closed the descriptor of its page of figures: try as root";
@@ -94,6 +83,8 @@ std::string why_none(int pid, int error, bool mapped) {
   return "it does not run on Hummock";
 }
 
+}  // namespace
+
 bool has_mapped(int pid, const std::string& name) {
   std::ifstream maps(folder_of(pid) + "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -102,15 +93,13 @@ bool has_mapped(int pid, const std::string& name) {
   return false;
 }
 
-}  // namespace
-
 std::vector<int> open_links_to(int pid, const std::string& name, std::string* why) {
   std::vector<int> fds;
   int error = 0, refused = 0;
   open_those_named(folder_of(pid) + "fd/", name, &fds, &error);
   const bool mapped = fds.empty() && error == 0 && has_mapped(pid, name);
   if (mapped) open_those_named(folder_of(pid) + "map_files/", name, &fds, &refused);
-  if (fds.empty()) *why = why_none(pid, error, mapped);
+  if (fds.empty() && why != nullptr) *why = why_none(pid, error, mapped);
   return fds;
 }
 
@@ -149,15 +138,16 @@ uint64_t resident_of(int pid) {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-std::vector<int> find_observed() {
-  std::vector<int> found;
-  for (const int pid : all_processes()) {
-    std::string why;
-    const std::vector<int> fds = open_links_to(pid, "/memfd:" HUMMOCK_PAGE_NAME " (deleted)", &why);
-    for (const int fd : fds) close(fd);
-    if (!fds.empty()) found.push_back(pid);
+std::vector<int> all_processes() {
+  std::vector<int> pids;
+  int error;
+  for (const std::string& name : names_in("/proc/", &error)) {
+    int pid = 0;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (failed == std::errc() && *end == '\0') pids.push_back(pid);
   }
-  return found;
+  std::sort(pids.begin(), pids.end());
+  return pids;
 }
 
 std::vector<int> find_processes(const std::string& which) {

@@ -45,8 +45,8 @@ void set_options(const RunOptions& options) {
   if (!options.space_reserve.empty() && options.space_reserve != "start") with += "+" + options.space_reserve;
   if (options.space_lock) with += "+lock";
   if (options.space_zero) with += "+zero";
+  if (options.space_huge_pages) with += "+huge";
   if (!with.empty()) set("HUMMOCK_SPACE_WITH", with.substr(1));
-  if (options.space_huge_pages) set("HUMMOCK_SPACE_HUGE", "require");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "figures.h"
 #include "figures_text.h"
+#include "processes.h"
 
 namespace hummock::tool {
 namespace {
@@ -58,14 +59,18 @@ class Screen {
   std::string which_;
   double every_;
   View view_ = View::classes;
-  unsigned sort_ = 0;
+  unsigned sort_ = 0;        // of the list
+  unsigned class_sort_ = 0;  // of an opened process's classes
   size_t selected_ = 0;
   int opened_ = 0;  // the process whose tables are shown; 0: the list
   std::vector<Snapshot> all_;
+  size_t silent_ = 0;  // processes that have no figures yet
   std::map<int, std::deque<uint64_t>> history_;
 };
 
 constexpr const char* kSorts[] = {"resident", "live", "fragmented", "dirty"};
+constexpr const char* kClassSorts[] = {"held", "live bytes", "fragment", "block size"};
+static_assert(std::size(kSorts) == std::size(kClassSorts));
 
 uint64_t fragmented(const hummock_figures_t& f) {
   return f.committed > f.live ? f.committed - f.live : 0;
@@ -77,27 +82,32 @@ uint64_t key_of(const Snapshot& s, unsigned sort) {
   return keys[sort];
 }
 
-Line line_of(const hummock_page_class_t& row) {
+std::string limit_text(uint64_t bytes) {
+  return bytes == 0 ? "none" : bytes_text(bytes);
+}
+
+Line line_of(const hummock_page_class_t& row, unsigned sort) {
   const uint64_t live = used_bytes(row), held = held_bytes(row);
-  return {held,
+  const uint64_t keys[] = {held, live, held > live ? held - live : 0, row.block_size};
+  return {keys[sort],
           fmt::format("{:>9} {:>9} {:>11} {:>9} {:>9} {:>9}", row.block_size, row.slabs, row.live_blocks,
                       bytes_text(live), bytes_text(held), bytes_text(held > live ? held - live : 0))};
 }
 
-Line line_of(const hummock_page_thread_t& row) {
+Line line_of(const hummock_page_thread_t& row, unsigned) {
   return {row.cached,
           fmt::format("{:>9} {:>9} {:>9}", row.id, bytes_text(row.cached), bytes_text(row.earned))};
 }
 
-Line line_of(const hummock_page_heap_t& row) {
+Line line_of(const hummock_page_heap_t& row, unsigned) {
   return {row.bytes, fmt::format("{:>9} {:>9} {:>9} {:>9} {}", row.number, bytes_text(row.live),
                                  bytes_text(row.bytes), row.slabs, row.name)};
 }
 
 template <class Row>
-std::vector<Line> lines_of(const Row* rows, uint32_t count) {
+std::vector<Line> lines_of(const Row* rows, uint32_t count, unsigned sort = 0) {
   std::vector<Line> lines;
-  for_rows(rows, count, [&](const Row& row) { lines.push_back(line_of(row)); });
+  for_rows(rows, count, [&](const Row& row) { lines.push_back(line_of(row, sort)); });
   return lines;
 }
 
@@ -111,19 +121,18 @@ void put(int row, const std::string& text, int attributes = 0) {
 
 bool Screen::look(std::string* why) {
   std::vector<std::string> silent;
-  if (which_.empty()) {
-    all_ = read_all(kWaitMs, &silent);
-  } else {
-    all_.clear();
-    for (const int pid : find_processes(which_)) {
-      const auto file = PageFile::open(pid, why);
-      const auto snapshot = file ? file->read(kWaitMs, why) : std::nullopt;
-      if (snapshot) all_.push_back(*snapshot);
-    }
-    if (all_.empty() && why->empty()) *why = "there is no process " + which_;
-  }
+  const std::vector<int> pids = which_.empty() ? all_processes() : find_processes(which_);
+  all_ = read_all(pids, kWaitMs, &silent);
+  silent_ = silent.size();
   remember();
-  return which_.empty() || !all_.empty();
+  if ((which_.empty() && !pids.empty()) || !all_.empty()) return true;
+  if (which_.empty()) {
+    *why = "no process is to be seen: is /proc mounted?";
+    return false;
+  }
+  *why = "there is no such process";
+  if (!pids.empty() && PageFile::open(pids.front(), why)) *why = "it has made no call that answers yet";
+  return false;
 }
 
 void Screen::remember() {
@@ -179,9 +188,9 @@ int Screen::draw_totals(const Snapshot& s) {
   put(1,
       fmt::format("resident {}  live {}  fragmented {}  dirty {}  threads' caches {}", bytes_text(s.resident),
                   bytes_text(f.live), bytes_text(fragmented(f)), bytes_text(f.dirty), bytes_text(f.cached)));
-  put(2, fmt::format("peak {}  purged {}  large {} in {}  limits {} and {}", bytes_text(f.peak),
+  put(2, fmt::format("peak {}  purged {}  large {} in {}  limits: soft {}, hard {}", bytes_text(f.peak),
                      bytes_text(f.purged), bytes_text(f.large_bytes), f.large_blocks,
-                     bytes_text(f.limit_soft), bytes_text(f.limit_hard)));
+                     limit_text(f.limit_soft), limit_text(f.limit_hard)));
   return 4;
 }
 
@@ -190,7 +199,8 @@ void Screen::draw() {
   const Snapshot* one = chosen();
   if (one == nullptr) {
     opened_ = 0;
-    put(0, fmt::format("hummock top: {} processes, by {}", all_.size(), kSorts[sort_]), A_BOLD);
+    const std::string silent = silent_ == 0 ? "" : fmt::format(", {} have not answered", silent_);
+    put(0, fmt::format("hummock top: {} processes, by {}{}", all_.size(), kSorts[sort_], silent), A_BOLD);
     put(2,
         fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>6} {}", "PID", "PROGRAM", "RESIDENT", "LIVE",
                     "FRAGMENT", "DIRTY", "AGE", "LATELY"),
@@ -205,7 +215,7 @@ void Screen::draw() {
   const hummock_figures_t& f = one->page.figures;
   if (view_ == View::classes) {
     put(row - 1, "    BLOCK     SLABS        LIVE     BYTES      HELD  FRAGMENT", A_UNDERLINE);
-    draw_lines(lines_of(f.classes, f.class_count), row);
+    draw_lines(lines_of(f.classes, f.class_count, class_sort_), row);
   } else if (view_ == View::threads) {
     put(row - 1, "   THREAD     CACHE    EARNED", A_UNDERLINE);
     draw_lines(lines_of(f.thread, f.thread_count), row);
@@ -213,7 +223,10 @@ void Screen::draw() {
     put(row - 1, "     HEAP      LIVE      HELD     SLABS NAME", A_UNDERLINE);
     draw_lines(lines_of(f.heap, f.heap_count), row);
   }
-  put(LINES - 1, "q quit  backspace list  c classes  t threads  h heaps", A_REVERSE);
+  put(LINES - 1,
+      fmt::format("q quit  backspace list  c classes  t threads  h heaps  s sort: {}",
+                  view_ == View::classes ? kClassSorts[class_sort_] : "held"),
+      A_REVERSE);
   refresh();
 }
 
@@ -221,7 +234,8 @@ void Screen::draw() {
 bool Screen::act(int key) {
   if (key == 'q') return false;
   if (key == kRedraw) clearok(stdscr, true);
-  if (key == 's') sort_ = (sort_ + 1) % std::size(kSorts), order();
+  unsigned& sort = opened_ == 0 ? sort_ : class_sort_;
+  if (key == 's') sort = (sort + 1) % std::size(kSorts), order();
   if (key == KEY_UP && selected_ != 0) --selected_;
   if (key == KEY_DOWN) ++selected_;  // draw() bounds it
   if ((key == '\n' || key == KEY_ENTER) && selected_ < all_.size()) opened_ = all_[selected_].pid;
@@ -235,7 +249,7 @@ bool Screen::act(int key) {
 int Screen::run() {
   std::string why;
   if (!look(&why)) {
-    fprintf(stderr, "hummock top: %s: %s\n", which_.c_str(), why.c_str());
+    fprintf(stderr, "hummock top: %s%s%s\n", which_.c_str(), which_.empty() ? "" : ": ", why.c_str());
     return 1;
   }
   if (all_.size() == 1 && !which_.empty()) opened_ = all_.front().pid;

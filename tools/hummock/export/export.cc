@@ -9,6 +9,7 @@
 
 #include "figures.h"
 #include "figures_text.h"
+#include "processes.h"
 
 namespace {
 
@@ -21,7 +22,7 @@ std::string scrape(Format format) {
   static std::mutex mutex;  // one look at a time: more would but disturb one another
   const std::lock_guard guard(mutex);
   std::vector<std::string> silent;
-  const std::vector<Snapshot> all = read_all(kWaitMs, &silent);
+  const std::vector<Snapshot> all = read_all(all_processes(), kWaitMs, &silent);
   std::string text =
       "# HELP hummock_silent_processes Processes on Hummock that have not answered yet.\n"
       "# TYPE hummock_silent_processes gauge\nhummock_silent_processes " +
