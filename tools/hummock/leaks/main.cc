@@ -1,5 +1,6 @@
 // hummock leaks: what a program does not free and nothing points to, or what grows in a process.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -110,6 +111,13 @@ std::optional<RawProfile> profile_of(int memory, uint32_t number) {
   return latest;
 }
 
+// The heap's address space comes in smaller pieces then than the scan takes it to, and blocks in use would be
+// called lost.
+bool is_limited(pid_t process) {
+  rlimit limit;
+  return prlimit(process, RLIMIT_AS, nullptr, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
   const int memory = make_profile_memory();
   if (memory < 0) throw std::runtime_error(std::string("no memory for the profile: ") + strerror(errno));
@@ -118,6 +126,10 @@ int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
   std::string why;
   const int status = run_until_end(options, memory, [&](const StoppedProcess& process) {
     profile = profile_of(memory, static_cast<uint32_t>(process.pid));
+    if (is_limited(process.pid)) {
+      why = "the program's address space is limited (ulimit -v): blocks in use cannot be told from lost ones";
+      return;
+    }
     try {
       if (profile && profile->samples_dropped == 0) reach = scan(process, &*profile);
     } catch (const std::exception& error) {

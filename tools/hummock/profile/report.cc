@@ -159,8 +159,9 @@ std::string head_of(const Report& report, View view) {
   const Amount total = report.total(view);
   std::string who = report.processes.empty() ? "nothing" : report.processes.front();
   if (report.processes.size() > 1) who += fmt::format(" and {} more processes", report.processes.size() - 1);
-  std::string text = fmt::format("{}: {} {} in some {:.0f} blocks", who, bytes_text(total.bytes),
-                                 title_of(view), total.blocks);
+  std::string text = fmt::format("{}: {} {} in {}{:.0f} block{}", who, bytes_text(total.bytes),
+                                 title_of(view), report.mean == 1 ? "" : "some ", total.blocks,
+                                 report.mean == 1 && total.blocks == 1 ? "" : "s");
   if (report.seconds > 0 && view == View::churn) text += fmt::format(" within {:.1f} s", report.seconds);
   if (report.mean > 1) text += fmt::format(", a sample in {}", bytes_text(static_cast<double>(report.mean)));
   return text + "\n";
