@@ -133,6 +133,11 @@ class Python(unittest.TestCase):
                 raise AssertionError("nobody had that tag")
             except KeyError:
                 pass
+            import array
+            block = array.array("b", bytes(3000))
+            assert 0 <= hummock.slab_utilisation(block.buffer_info()[0]) <= 100
+            assert hummock.slab_utilisation(block.buffer_info()[0] + 8) is None
+            assert hummock.slab_utilisation(0) is None
             sizes = hummock.live_blocks()
             assert sum(sizes.values()) > 1000 and max(sizes) >= 10_000_000, sizes
         """)

@@ -83,6 +83,7 @@ def _load():
     library.hummock_tag.restype = ctypes.c_uint32
     library.hummock_tag_stats.argtypes = [ctypes.c_uint32, ctypes.POINTER(_TagStats)]
     library.hummock_heap_walk.argtypes = [ctypes.c_void_p, _VISIT, ctypes.c_void_p]
+    library.hummock_slab_utilisation.argtypes = [ctypes.c_void_p]
     library.hummock_trim.argtypes = [ctypes.c_size_t]
     library.hummock_version.restype = ctypes.c_char_p
     library.hummock_option_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -154,6 +155,13 @@ def live_blocks():
     if error != 0:
         raise OSError(error, "blocks cannot be told of one by one")
     return sizes
+
+
+def slab_utilisation(address):
+    """How much of the slab of the block at the address is in use, in percent; 100 for a large block. None: there
+    is no live block of Hummock's. For addresses that ctypes or array.buffer_info() tell."""
+    percent = _hummock.hummock_slab_utilisation(address)
+    return percent if percent >= 0 else None
 
 
 def trim(keep=0):
