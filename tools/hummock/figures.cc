@@ -21,7 +21,9 @@ namespace {
 
 constexpr char kLink[] = "/memfd:" HUMMOCK_PAGE_NAME " (deleted)";
 constexpr char kSilentChild[] =
-    "it is a child of fork and has made no call that answers yet: try again when it is busy";
+    "it is a child of fork and has made no call that answers yet: it rests, or its threads' caches serve "
+    "every "
+    "call; ask again later";
 constexpr unsigned kPauseUs = 2000;
 constexpr unsigned kTries = 100;         // to read without tearing
 constexpr unsigned kChildWaitMs = 1000;  // for a child's own page
@@ -202,7 +204,7 @@ std::optional<Snapshot> PageFile::read(unsigned wait_ms, std::string* why) const
   const auto page = copy(why);
   if (!page) return std::nullopt;
   if (page->figures.taken == 0) {
-    *why = "it has made no call that answers yet: try again when it is busy";
+    *why = kNoAnswer;
     return std::nullopt;
   }
   snapshot.page = *page;

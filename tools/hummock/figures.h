@@ -12,6 +12,11 @@
 
 namespace hummock::tool {
 
+// Why a process that was asked has not answered in time.
+inline constexpr char kNoAnswer[] =
+    "it has made no call that answers yet: it rests, or its threads' caches serve every call; ask again "
+    "later";
+
 // What was read, and what the system says of the process.
 struct Snapshot {
   int pid = 0;

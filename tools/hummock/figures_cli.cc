@@ -67,8 +67,7 @@ std::string allowed_text(const options::Option& option) {
 
 int tell(const char* command, const PageFile& file, int result) {
   if (result == 0) return 0;
-  if (result < 0)
-    return complain(command, file.pid(), "it has made no call that answers yet: try again when it is busy");
+  if (result < 0) return complain(command, file.pid(), kNoAnswer);
   if (result == EBUSY) return complain(command, file.pid(), "somebody else is asking it, and does not end");
   return complain(command, file.pid(), result == EPERM ? "it can only be given at start" : strerror(result));
 }

@@ -56,7 +56,7 @@ std::string why_not(int result) {
     case ENOMEM:
       return "it has no memory or no descriptor for a profile";
     case -1:
-      return "it has made no call that answers yet: try again when it is busy";
+      return kNoAnswer;
     default:
       return strerror(result);
   }
