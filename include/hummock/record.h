@@ -2,8 +2,8 @@
  *
  * `hummock record -- program` makes a memfd called "hummock-record", of several parts one after the other,
  * each of `size` bytes. Every program on Hummock that it starts takes the first part whose `pid` is 0. In its
- * part each thread takes a ring, in which it alone writes events. The tool reads them, and gives the room back
- * by moving `tail`.
+ * part each thread takes a ring, in which it alone writes events. The tool reads them, and gives the room
+ * back by moving `tail`.
  *
  * `order` of an event is drawn from the counter of the part: a block's free has a lower one than the
  * allocation that hands out its memory again, whichever threads make them. In a ring the numbers rise.
@@ -26,9 +26,9 @@ enum hummock_record_call {
   HUMMOCK_RECORD_MALLOC = 1,
   HUMMOCK_RECORD_CALLOC = 2,
   HUMMOCK_RECORD_NEW = 3,
-  HUMMOCK_RECORD_ALIGNED = 4,       /* any call with an alignment above that of all blocks */
-  HUMMOCK_RECORD_RESIZE_BEGIN = 5,  /* realloc of the block at `address`, which may be handed out from now on */
-  HUMMOCK_RECORD_RESIZE_END = 6,    /* the same thread's: it is there now; 0: nothing has changed */
+  HUMMOCK_RECORD_ALIGNED = 4,      /* any call with an alignment above that of all blocks */
+  HUMMOCK_RECORD_RESIZE_BEGIN = 5, /* realloc of the block at `address`, which may be free from now on */
+  HUMMOCK_RECORD_RESIZE_END = 6,   /* the same thread's: it is there now; 0: nothing has changed */
   HUMMOCK_RECORD_FREE = 7,
   HUMMOCK_RECORD_DELETE = 8,
   HUMMOCK_RECORD_SIZED = 9 /* a free or delete that says the size, and maybe the alignment */
@@ -38,20 +38,20 @@ typedef struct hummock_record_event {
   uint64_t order;
   uint64_t address;
   uint64_t size; /* as asked for, or claimed */
-  uint64_t when; /* bits 16 to 63: time since the start; 8 to 15: binary logarithm of the alignment, or 0; 0 to
-                    7: the call */
+  uint64_t when; /* bits 16 to 63: time since the start; 8 to 15: binary logarithm of the alignment, or 0; 0
+                    to 7: the call */
 } hummock_record_event_t;
 
 /* The states of a ring. */
 enum { HUMMOCK_RECORD_UNUSED = 0, HUMMOCK_RECORD_USED = 1, HUMMOCK_RECORD_ENDED = 2 };
 
 typedef struct hummock_record_ring {
-  uint32_t state;    /* set to USED and ENDED by the thread, to UNUSED by the tool when all is read */
-  uint32_t thread;   /* as the system numbers it */
-  uint64_t head;     /* events written so far */
-  uint64_t dropped;  /* events that found no room while nobody read */
+  uint32_t state;   /* set to USED and ENDED by the thread, to UNUSED by the tool when all is read */
+  uint32_t thread;  /* as the system numbers it */
+  uint64_t head;    /* events written so far */
+  uint64_t dropped; /* events that found no room while nobody read */
   uint8_t unused[40];
-  uint64_t tail;     /* events read so far */
+  uint64_t tail; /* events read so far */
   uint8_t unused_too[4096 - 72];
   hummock_record_event_t event[HUMMOCK_RECORD_EVENTS];
 } hummock_record_ring_t;

@@ -9,8 +9,8 @@
 // So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
 // whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks
 // are taken from it, the second when a single block of it had to go back. A thread that frees much more than
-// it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty. A class
-// that was refused room, and has next to none, stays with the second kind until the next look.
+// it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty. A
+// class that was refused room, and has next to none, stays with the second kind until the next look.
 //
 // free has seen that each block is the start of one and was not free; that nobody wrote to it since is seen
 // when it leaves its magazine.
