@@ -71,8 +71,8 @@ struct Heap {
   SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
   uint8_t refills;                   // modulo 256: see allocate_slow
   uint8_t shortages;                 // modulo 256: see refill
-  uint8_t hand;                      // the class that sweep() looked at last
   uint8_t near_cache;                // of spans, in the page heap
+  uint8_t hand;                      // the class that sweep() looked at last
   uint32_t held;                     // bytes that the magazines have room for
   uint32_t earned;                   // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;              // bytes of others' blocks, since look_after_frees

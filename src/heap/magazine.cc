@@ -31,7 +31,7 @@ constexpr unsigned kMostBlocks = 1024;
 constexpr unsigned kLeastBlocks = 2;
 constexpr size_t kFirstBytes = 2 << 10;  // its first room
 constexpr unsigned kFirstBlocks = 8;
-constexpr unsigned kMostFlushed = 256;  // blocks, in one call
+constexpr unsigned kMostFlushed = 80;  // blocks, in one step; a call makes two at most
 // Bytes freed straight to slabs until a class that is not asked for is flushed: so many for each that it
 // holds.
 constexpr size_t kFreesPerFlushed = 4;

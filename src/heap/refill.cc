@@ -34,8 +34,8 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
 }
 
 // A slab with nothing left to hand out stops being current. One whose own thread frees into it stays, and so
-// does one of a class that frees straight to slabs.
-// Others go to the shard, so that whoever frees can give them back.
+// does one of a class that frees straight to slabs. Others go to the shard, so that whoever frees can give
+// them back.
 void retire(Heap* heap, SlabHeader* slab) {
   if (!slab->home_frees && !heap->user && !is_direct(heap->bins[slab->size_class])) {
     shard::give_away(slab, heap);

@@ -60,7 +60,7 @@ inline constexpr uintptr_t kWaiting = 1;
 // Puts p in the heap's remote cache, to be handed over with others of its slab. One of 8 bytes is marked.
 // `live`: it was seen to be, with no exchange.
 void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
-// Hands one block, which is marked, over at once; for threads that have ended.
+// Frees one block at once; for threads that have no heap, as they have ended.
 void release_remote_now(SlabHeader* slab, void* p);
 void flush_remote(Heap* heap);
 // Gives blocks back to a slab, and tells whom it concerns. As slab::push_remote.

@@ -55,10 +55,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
     if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
     slab::link_word(p) = 0;  // what the program left there must not be taken for another free's
   }
-  if (heap == nullptr || heap == &ended_heap) {
-    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-    return release_remote_now(slab, p);
-  }
+  if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
   if ((owner_of(slab) & kDirect) != 0) return release_direct(heap, slab, p);
   release_near(&heap->bins[slab->size_class], p);

@@ -2,6 +2,7 @@
 #include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "os/lock.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {
@@ -64,27 +65,34 @@ uintptr_t waiting_in(const Heap* heap) {
   return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
 }
 
-// Another thread may free the block at the same time: both may have seen it live. It then links the block in
-// both words, before our mark or after. So our mark is in one of them, and when the block is handed over both
-// must be as we left them. No exchange: the line is another processor's, and many such frees wait for theirs
-// at the same time.
+// Several threads may free one block at the same time: all may have seen it live. One of them gets through:
+//   1. Each reads the check, sees that the block is live, and stores its own mark in the link. (mark_waiting)
+//   2. When it hands the block over it sees that the check is as it was, and stores there.      (take_check)
+//   3. It sees that its mark still stands in the link.                                          (has_mark)
+// A fence stands before 2 and before 3. Let A and B get through, and A's mark be the first of the two. A
+// still found it in 3, so B stored later, and found in 2 what A had stored in the check: a link of the kind
+// kRemote, which stands in no live block. No exchange: the line is another processor's, and many such frees
+// wait for theirs at the same time.
 //
-// Puts the mark there. The other word, as it was before the block was last seen to be live.
-uint32_t mark_waiting(const Heap* heap, const SlabHeader* slab, void* block, bool live) {
-  const uintptr_t mark = waiting_in(heap);
+// Puts the mark there. The check, as it was before the block was last seen to be live.
+uint32_t mark_waiting(uintptr_t mark, const SlabHeader* slab, void* block, bool live) {
   if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote), 0;
-  // acquire: the other thread writes its link first, so who sees its check sees that, too.
+  // acquire: pairs with the stores of a free, the link's first. So who sees its check sees that, too.
   const uintptr_t check = __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
   if (__builtin_expect(live && slab::looks_free(block), false)) slab::double_free(slab, block, "free");
-  slab::link_word(block) = mark;
+  set_relaxed(slab::link_word(block), mark);
   return static_cast<uint32_t>(check);
 }
 
-// Nobody else has freed the block since.
-bool is_as_marked(uintptr_t mark, void* block, uint32_t check) {
-  if (relaxed(slab::link_word(block)) != mark) return false;
-  if (!slab::kMarksLinks) return slab::agree(block, mark, slab::kRemote);
-  return static_cast<uint32_t>(relaxed(slab::check_word(block))) == check;
+bool take_check(void* block, uint32_t check, const void* next) {
+  uintptr_t& word = slab::check_word(block);
+  if (slab::kMarksLinks && static_cast<uint32_t>(relaxed(word)) != check) return false;
+  set_relaxed(word, slab::link_to(next) ^ slab::kRemote);
+  return true;
+}
+
+bool has_mark(void* block, uintptr_t mark) {
+  return relaxed(slab::link_word(block)) == mark;
 }
 
 void* chain_up_tiny(const RemoteEntry& entry) {
@@ -96,26 +104,30 @@ void* chain_up_tiny(const RemoteEntry& entry) {
   return chain;
 }
 
-void* chain_up(const Heap* heap, const RemoteEntry& entry) {
+void* chain_up(uintptr_t mark, const RemoteEntry& entry) {
   const SlabHeader* slab = entry.slab;
   // Else another free of one of the blocks was the slab's last.
   if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(entry.blocks[0], slab->size_class);
   if (slab::is_tiny(slab)) return chain_up_tiny(entry);
-  const uintptr_t mark = waiting_in(heap);
   void* chain = nullptr;
+  os::full_fence();
   for (uint32_t i = 0; i < entry.count; ++i) {
     void* block = entry.blocks[i];
-    if (__builtin_expect(!is_as_marked(mark, block, entry.checks[i]), false))
-      bad_bin(block, slab->size_class);
-    slab::set_next_remote(block, chain);
+    if (__builtin_expect(!take_check(block, entry.checks[i], chain), false)) bad_bin(block, slab->size_class);
     chain = block;
+  }
+  os::full_fence();
+  for (uint32_t i = entry.count; i-- > 0;) {
+    void* block = entry.blocks[i];
+    if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, slab->size_class);
+    set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
   }
   return chain;
 }
 
 void flush(Heap* heap, RemoteEntry& entry) {
   if (entry.count == 0) return;
-  void* first = chain_up(heap, entry);
+  void* first = chain_up(waiting_in(heap), entry);
   SlabHeader* slab = entry.slab;
   const uint32_t count = entry.count;
   entry.count = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
@@ -139,13 +151,23 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
     heap->remote_used = true;
   }
   entry.blocks[entry.count] = p;
-  if (!slab::is_tiny(slab)) entry.checks[entry.count] = mark_waiting(heap, slab, p, live);
+  if (!slab::is_tiny(slab)) entry.checks[entry.count] = mark_waiting(waiting_in(heap), slab, p, live);
   if (++entry.count == entry.limit) flush(heap, entry);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {
-  slab::link_remote(slab, p, nullptr);
-  hand_over(slab, p, p, 1);
+  RemoteEntry entry;
+  entry.slab = slab;
+  entry.count = 1;
+  entry.blocks[0] = p;
+  // No other thread's, and no block's, so no link of a list.
+  const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
+  if (slab::is_tiny(slab)) {
+    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+  } else {
+    entry.checks[0] = mark_waiting(mark, slab, p, true);
+  }
+  hand_over(slab, chain_up(mark, entry), p, 1);
 }
 
 void flush_remote(Heap* heap) {

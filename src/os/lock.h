@@ -13,6 +13,13 @@ namespace hummock::os {
 // Between two looks at a word that another processor is about to write.
 void pause_cpu();
 
+// All before it is seen by all other threads before anything after it is done.
+inline void full_fence() {
+#if !defined(__SANITIZE_THREAD__)  // which knows no fences; what needs one reads and writes atomically
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 // Sleeps while the word has this value; may return without reason. Keeps errno.
 void wait_while(const uintptr_t* word, uintptr_t value);
 // Wakes one of those who sleep so.
