@@ -42,6 +42,7 @@ char* filled(size_t size, int value) {
 
 void check_filled(const void* block, size_t size, int value) {
   const char* bytes = static_cast<const char*>(block);
+  if (size == 0 || (bytes[0] == static_cast<char>(value) && memcmp(bytes, bytes + 1, size - 1) == 0)) return;
   for (size_t i = 0; i < size; ++i) {
     if (bytes[i] != static_cast<char>(value)) end(kFailed, "byte %zu of %zu changed", i, size);
   }

@@ -340,7 +340,7 @@ void run_threads(size_t threads, size_t steps) {
 TEST_CASE("random operations agree with the model") {
   support::HangGuard guard(280);
   Model model(support::run_seed(), kMostLive);
-  const size_t steps = support::scaled(3000000);
+  const size_t steps = support::scaled(1500000);
   while (model.operations < steps && model.broken == nullptr) model.step();
   INFO("after operation " << model.operations);
   INFO(std::string(model.broken != nullptr ? model.broken : ""));
@@ -360,6 +360,6 @@ TEST_CASE("threads exchange blocks through a mailbox") {
   support::HangGuard guard(280);
   for (size_t threads : {2, 4, 16}) {
     CAPTURE(threads);
-    run_threads(threads, support::scaled(800000 / threads, 500));
+    run_threads(threads, support::scaled(400000 / threads, 500));
   }
 }

@@ -149,7 +149,7 @@ TEST_CASE("each call fails once, at every point") {
   for (Call which : {kMap, kUnmap, kAdvise, kRemap}) {
     CAPTURE(static_cast<unsigned>(which));
     const size_t points = std::max<size_t>(run(which, SIZE_MAX, 0, 200), 1);
-    const size_t stride = std::max<size_t>(1, points / support::scaled(120, 8));
+    const size_t stride = std::max<size_t>(1, points / support::scaled(60, 8));
     for (size_t first = 0; first < points; first += stride) {
       CAPTURE(first);
       run(which, first, 1, 200);
@@ -162,7 +162,7 @@ TEST_CASE("from some point on every call of a kind fails") {
   support::HangGuard guard(280);
   for (unsigned which :
        {kMap + 0, kUnmap + 0, kAdvise + 0, kRemap + 0, kMap | kRemap, kAdvise | kUnmap, kAll + 0}) {
-    for (size_t first = 0; first < support::scaled(40, 6); ++first) {
+    for (size_t first = 0; first < support::scaled(20, 6); ++first) {
       CAPTURE(which);
       CAPTURE(first);
       run(which, first, SIZE_MAX, 200);
