@@ -177,6 +177,13 @@ typedef struct hummock_figures {
   uint64_t slow_ns; /* of all of them together */
   hummock_page_space_t space[HUMMOCK_PAGE_SPACES];
   hummock_page_tag_t tags[HUMMOCK_PAGE_TAGS];
+
+  /* Since the process began. What threads' caches drew from slabs, and large blocks: the sums of all tags. A
+   * block that a cache hands out again is not drawn again, so this is no count of calls. */
+  uint64_t drawn_bytes;
+  uint64_t drawn_blocks;
+  uint64_t reused; /* free memory that slabs and large blocks got while it was in place: no page of it faults. It may
+                       have been touched in part */
 } hummock_figures_t;
 
 typedef struct hummock_page {

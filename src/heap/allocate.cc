@@ -78,6 +78,7 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
   if (header == nullptr) return nullptr;
   count_drawn(heap, header->bytes, 1);
+  heap->reused_bytes += header->bytes;
   const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if (__builtin_expect(turn, false) && (tick_pending() || is_asked())) tick();
   return header->start;

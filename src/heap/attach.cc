@@ -296,7 +296,7 @@ void delete_user_heap(Heap* heap) {
   }
   // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
   seal_inbox(heap);
-  heap->drawn_bytes = heap->drawn_blocks = 0;
+  heap->drawn_bytes = heap->drawn_blocks = heap->reused_bytes = 0;
   heap->name[0] = '\0';
   heap->user = false;
   set_relaxed(heap->internal, false);

@@ -83,6 +83,7 @@ struct Heap {
   bool in_hook;                      // the thread runs a hook: see heap/hooks.h
   uint64_t drawn_bytes;              // taken from slabs, or as large blocks, and not yet in the tag's total
   uint64_t drawn_blocks;             // likewise
+  uint64_t reused_bytes;             // of near caches' spans, likewise
   uint64_t until_sample;             // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
   uint64_t sample_mean, sample_random;  // what it was drawn of
   SlabList full;                        // owned slabs without, all classes

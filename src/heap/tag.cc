@@ -10,6 +10,7 @@ struct Row {
   uint64_t key;  // tag + 1; 0: nobody's
   uint64_t bytes;
   uint64_t blocks;
+  uint64_t reused;
 };
 Row rows[kTags];  // the first is that of tag 0, the last that of all which find no other
 
@@ -37,8 +38,8 @@ void settle_tag(Heap* heap) {
   Row& row = rows[heap->tag_row];
   __atomic_fetch_add(&row.bytes, heap->drawn_bytes, __ATOMIC_RELAXED);
   __atomic_fetch_add(&row.blocks, heap->drawn_blocks, __ATOMIC_RELAXED);
-  heap->drawn_bytes = 0;
-  heap->drawn_blocks = 0;
+  __atomic_fetch_add(&row.reused, heap->reused_bytes, __ATOMIC_RELAXED);
+  heap->drawn_bytes = heap->drawn_blocks = heap->reused_bytes = 0;
 }
 
 uint32_t change_tag(uint32_t tag) {
@@ -61,12 +62,14 @@ __attribute__((no_sanitize("thread"))) void sum_tags(TagTotal (&totals)[kTags]) 
     totals[i].used = key != 0 || i == 0;
     totals[i].bytes = __atomic_load_n(&rows[i].bytes, __ATOMIC_RELAXED);
     totals[i].blocks = __atomic_load_n(&rows[i].blocks, __ATOMIC_RELAXED);
+    totals[i].reused = __atomic_load_n(&rows[i].reused, __ATOMIC_RELAXED);
   }
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     const unsigned row = heap->tag_row;
     if (heap->user || row >= kTags) continue;
     totals[row].bytes += heap->drawn_bytes;
     totals[row].blocks += heap->drawn_blocks;
+    totals[row].reused += heap->reused_bytes;
   }
   TagTotal& others = totals[kTags - 1];
   others.used = others.blocks != 0;

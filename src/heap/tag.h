@@ -14,6 +14,7 @@ struct TagTotal {
   bool used;
   uint64_t bytes;
   uint64_t blocks;
+  uint64_t reused;  // of spans from near caches
 };
 
 // The calling thread's tag becomes this one. The one before.

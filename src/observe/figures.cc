@@ -76,6 +76,9 @@ void list_tags(hummock_figures_t* out) {
   heap::sum_tags(totals);
   for (const heap::TagTotal& row : totals) {
     if (row.used) out->tags[out->tag_count++] = {row.tag, row.bytes, row.blocks};
+    out->drawn_bytes += row.bytes;
+    out->drawn_blocks += row.blocks;
+    out->reused += row.reused;
   }
 }
 
@@ -138,6 +141,7 @@ void Gathering::finish() {
     out_->live += out_->classes[i].live_blocks * out_->classes[i].block_size;
     out_->purged_pages += out_->classes[i].purged;
   }
+  out_->reused += totals.reused;
   out_->committed = committed_bytes(totals, out_->purged_pages);
   out_->limit_soft = relaxed(pages::limits.soft);
   out_->limit_hard = relaxed(pages::limits.hard);

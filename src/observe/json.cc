@@ -92,6 +92,9 @@ constexpr Field<F> kTotals[] = {
     {"large_bytes", &F::large_bytes},
     {"threads", &F::threads},
     {"heaps", &F::heaps},
+    {"drawn_bytes", &F::drawn_bytes},
+    {"drawn_blocks", &F::drawn_blocks},
+    {"reused", &F::reused},
 };
 constexpr Field<F> kHugePages[] = {
     {"pinned", &F::huge_pinned}, {"advised", &F::huge_advised}, {"refusals", &F::huge_refusals}};

@@ -20,6 +20,7 @@ size_t mapped_bytes;
 size_t kept_slots;
 size_t huge_bytes;
 uint32_t dirty_slots;
+size_t reused_slots;
 
 namespace {
 
@@ -106,6 +107,7 @@ bool take_slots(SlabHeader* run, unsigned first, unsigned slots) {
     clean += take(page, mask, part);
   });
   count_clean(clean);
+  reused_slots += slots - clean;
   count_taken(slots);
   cut_run(run, first, slots);
   return zeroed;

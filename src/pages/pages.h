@@ -109,6 +109,7 @@ struct Totals {
   size_t pinned, advised, refusals;  // huge pages: see backing.h
   size_t headers;                    // memory of the regions' headers
   size_t kept;                       // what of `dirty` no tick gives back
+  size_t reused;                     // so far; near caches' spans apart, which their users count
 };
 Totals totals();
 

@@ -89,8 +89,9 @@ extern uint64_t tick_time;      // ms, of the last tick; atomic, relaxed: most f
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
-extern size_t high_used;   // the most slots in use lately, huge blocks' too; see purge.cc
-extern size_t kept_slots;  // free slots with memory behind them that are not purgeable
+extern size_t high_used;     // the most slots in use lately, huge blocks' too; see purge.cc
+extern size_t reused_slots;  // free ones with memory behind them that were taken, so far
+extern size_t kept_slots;    // free slots with memory behind them that are not purgeable
 
 // After every change of `used`, `dirty` or `backing`: into the purge queue, or out of it.
 void requeue(HugePage* page);

@@ -5,7 +5,7 @@
 namespace hummock::pages {
 
 NearCache near_caches[kNearCaches];
-SlabHeader* far_cache[kFarLengths];
+FarEntry far_cache[kFarLengths];
 
 namespace {
 
@@ -30,7 +30,7 @@ struct Entry {
 };
 Entry entry_of(unsigned number) {
   const unsigned far = kNearCaches * kNearLengths;
-  if (number >= far) return {far_cache[number - far], number - far + 1};
+  if (number >= far) return {far_cache[number - far].span, number - far + 1};
   return {near_caches[number / kNearLengths].entry[number % kNearLengths], number % kNearLengths + 1};
 }
 
@@ -75,6 +75,12 @@ uint32_t cached_slots() {
     const Entry entry = entry_of(number);
     if (is_span(relaxed(entry.span))) sum += entry.slots;
   }
+  return sum;
+}
+
+size_t far_reused() {
+  size_t sum = 0;
+  for (unsigned i = 0; i < kFarLengths; ++i) sum += relaxed(far_cache[i].taken) * (i + 1);
   return sum;
 }
 

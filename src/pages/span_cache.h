@@ -23,8 +23,12 @@ inline constexpr unsigned kFarLengths = 64;
 struct alignas(64) NearCache {
   SlabHeader* entry[kNearLengths];
 };
+struct FarEntry {
+  SlabHeader* span;
+  size_t taken;  // spans, so far: a figure, two that count at once may count once
+};
 extern NearCache near_caches[kNearCaches];
-extern SlabHeader* far_cache[kFarLengths];
+extern FarEntry far_cache[kFarLengths];
 
 inline SlabHeader* const kOpen = reinterpret_cast<SlabHeader*>(1);
 inline bool is_span(const SlabHeader* entry) {
@@ -62,10 +66,14 @@ inline SlabHeader* keep_near(unsigned cache, SlabHeader* header) {
 
 // The same of the cache for all, and any length.
 inline SlabHeader* take_far(unsigned slots) {
-  return slots <= kFarLengths ? take_entry(far_cache[slots - 1]) : nullptr;
+  if (slots > kFarLengths) return nullptr;
+  FarEntry& entry = far_cache[slots - 1];
+  SlabHeader* span = take_entry(entry.span);
+  if (span != nullptr) set_relaxed(entry.taken, relaxed(entry.taken) + 1);
+  return span;
 }
 inline SlabHeader* keep_far(SlabHeader* header) {
-  return header->slots <= kFarLengths ? keep_entry(far_cache[header->slots - 1], header) : header;
+  return header->slots <= kFarLengths ? keep_entry(far_cache[header->slots - 1].span, header) : header;
 }
 
 // Closes an entry, 0 … kEntries - 1. The caller owns what stood there; null if nothing.
@@ -78,6 +86,8 @@ SlabHeader* take_excess(bool refused);
 
 // In all the caches.
 uint32_t cached_slots();
+// Slots that were taken from the far cache so far.
+size_t far_reused();
 
 }  // namespace hummock::pages
 

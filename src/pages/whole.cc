@@ -18,6 +18,7 @@ void add_spans(Totals* sum) {
   sum->peak = peak_bytes;
   sum->purged = purged_slots * kSlotSize;
   sum->kept = kept_slots * kSlotSize;
+  sum->reused = (reused_slots + far_reused()) * kSlotSize;
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ class Outside(unittest.TestCase):
         self.assertEqual(totals["cached"], sum(row["cached"] for row in stats["threads"]))
         self.assertEqual(totals["threads"], len(stats["threads"]))
         self.assertEqual(totals["purged_pages"], sum(row["purged"] for row in stats["classes"]))
+        for figure, column in (("drawn_bytes", "bytes"), ("drawn_blocks", "blocks")):
+            self.assertEqual(totals[figure], sum(row[column] for row in stats["tags"]))
         for row in stats["classes"]:
             self.assertLessEqual(row["purged"] + row["untouched"], row["bytes"])
 

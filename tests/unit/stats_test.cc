@@ -214,3 +214,31 @@ TEST_CASE("figures as JSON fit the room that they are given") {
   CHECK(few[5] == 'y');
   hummock_free(block);
 }
+
+namespace {
+
+uint64_t total(const char* name) {
+  std::string text(hummock_stats_json(nullptr, 0) + 4096, '\0');
+  text.resize(hummock_stats_json(text.data(), text.size()));
+  const std::string key = std::string("\"") + name + "\":";
+  const size_t at = text.find(key);
+  REQUIRE(at != std::string::npos);
+  return strtoull(text.c_str() + at + key.size(), nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("memory that is in use again before it is given back is told, by the ways that it takes") {
+  constexpr size_t kMiB = size_t{1} << 20;
+  hummock_free(hummock_malloc(kMiB));
+  for (const size_t size : {100000 * size_t{1}, kMiB, 3 * kMiB, 20 * kMiB}) {
+    CAPTURE(size);
+    hummock_free(hummock_malloc(size));
+    const uint64_t reused = total("reused"), drawn = total("drawn_bytes"), blocks = total("drawn_blocks");
+    for (int i = 0; i < 10; ++i) hummock_free(hummock_malloc(size));
+    CHECK(total("reused") - reused >= 9 * size);
+    CHECK(total("drawn_bytes") - drawn >= 10 * size);
+    CHECK(total("drawn_bytes") - drawn < 10 * size + 2 * kMiB);
+    CHECK(total("drawn_blocks") - blocks == 10);
+  }
+}

@@ -32,7 +32,7 @@ std::string tag_text(const hummock_page_tag_t& row) {
   return row.tag == HUMMOCK_TAG_OTHERS ? "others" : fmt::format("{}", row.tag);
 }
 
-void add_bytes(Out out, const char* name, uint64_t bytes, const char* meaning) {
+void add_bytes(Out out, const char* name, uint64_t bytes, const std::string& meaning) {
   fmt::format_to(out, "  {:<14}{:>10}  {}\n", name, bytes_text(bytes), meaning);
 }
 
@@ -145,6 +145,11 @@ constexpr Metric kMetrics[] = {
     {"hummock_limit_refusals", "", true, "Requests refused by the hard limit",
      HUMMOCK_FIGURE(limit_refusals)},
     {"hummock_purged_bytes", "bytes", true, "Given back to the system so far", HUMMOCK_FIGURE(purged)},
+    {"hummock_drawn_bytes", "bytes", true, "Drawn from slabs by threads' caches, and large blocks, so far",
+     HUMMOCK_FIGURE(drawn_bytes)},
+    {"hummock_drawn_blocks", "", true, "Their number", HUMMOCK_FIGURE(drawn_blocks)},
+    {"hummock_reused_bytes", "bytes", true, "Free memory that was in use again before it was given back",
+     HUMMOCK_FIGURE(reused)},
     {"hummock_huge_refusals", "", true, "Requests for huge pages refused", HUMMOCK_FIGURE(huge_refusals)},
     {"hummock_resident_bytes", "bytes", false, "The process in memory, as the system says",
      [](const Snapshot& s) -> uint64_t { return s.resident; }},
@@ -257,6 +262,10 @@ std::string report(const Snapshot& s) {
   add_bytes(out, "peak", f.peak, "highest committed + dirty");
   add_bytes(out, "metadata", f.metadata, "the allocator's own");
   add_bytes(out, "purged", f.purged, "given back so far");
+  add_bytes(out, "reused", f.reused,
+            fmt::format("in use again before it was given back: up to {} page faults avoided", f.reused / 4096));
+  add_bytes(out, "drawn", f.drawn_bytes,
+            fmt::format("by threads' caches from slabs, and large blocks: {} blocks", f.drawn_blocks));
   add_bytes(out, "large", f.large_bytes, "blocks above 64 KiB");
   add_count(out, "large blocks", f.large_blocks, "their number");
   add_count(out, "threads", f.threads, "with a heap");
