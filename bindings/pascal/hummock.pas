@@ -64,6 +64,23 @@ function HummockWalk(Visit: THummockVisit; Context: Pointer): Integer;
 { How much of the block's slab is in use, in percent; 100 where it would gain nothing to move it; -1: no block. }
 function HummockUtilisation(Block: Pointer): Integer;
 
+type
+  { What a tool wants to be told of, as hummock_hooks_t in hummock/observe.h, which says what each call may do; a
+    member may be nil. Any thread calls them, in the middle of its GetMem or FreeMem. }
+  THummockHooks = record
+    Size: NativeUInt; { SizeOf(THummockHooks) }
+    Context: Pointer;
+    Allocated: procedure(Context, Block: Pointer; Size: NativeUInt); cdecl;
+    Resized: procedure(Context, Block: Pointer; Size: NativeUInt; Before: Pointer); cdecl;
+    Released: procedure(Context, Block: Pointer); cdecl;
+    Mapped: procedure(Context: Pointer; What: PAnsiChar; Address: Pointer; Bytes: NativeUInt); cdecl;
+  end;
+  PHummockHooks = ^THummockHooks;
+
+{ Installs hooks for the whole process, or takes them away (nil). Hooks must be a global variable that stays as it is.
+  0, or an error of errno.h. }
+function HummockSetHooks(Hooks: PHummockHooks): Integer;
+
 { Gives free memory back to the system, all but about Keep bytes; True when there was some. }
 function HummockTrim(Keep: NativeUInt): Boolean;
 
@@ -118,6 +135,8 @@ function hummock_heap_walk(Heap: Pointer; Visit: THummockVisit; Context: Pointer
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_heap_walk';
 function hummock_slab_utilisation(Block: Pointer): Integer; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_slab_utilisation';
+function hummock_set_hooks(Hooks: PHummockHooks): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_set_hooks';
 function hummock_version: PAnsiChar; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_version';
 function hummock_option_set(Name, Value: PAnsiChar): Integer; cdecl;
@@ -204,6 +223,11 @@ end;
 function HummockUtilisation(Block: Pointer): Integer;
 begin
   Result := hummock_slab_utilisation(Block);
+end;
+
+function HummockSetHooks(Hooks: PHummockHooks): Integer;
+begin
+  Result := hummock_set_hooks(Hooks);
 end;
 
 function HummockTrim(Keep: NativeUInt): Boolean;

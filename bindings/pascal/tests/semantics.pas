@@ -254,6 +254,36 @@ begin
   Result := 1;
 end;
 
+var
+  Told: NativeUInt;
+
+procedure NoteBlock(Context, Block: Pointer; Size: NativeUInt); cdecl;
+begin
+  if Size >= 1 shl 21 then Told := Told + Size;
+end;
+
+procedure NoteFree(Context, Block: Pointer); cdecl;
+begin
+  if Block = PPointer(Context)^ then Told := Told + 1;
+end;
+
+var
+  Hooked: Pointer;
+  Hooks: THummockHooks = (Size: SizeOf(THummockHooks); Context: @Hooked; Allocated: @NoteBlock; Resized: nil;
+    Released: @NoteFree; Mapped: nil);
+
+procedure CheckHooks;
+begin
+  Check(HummockSetHooks(@Hooks) = 0, 'HummockSetHooks');
+  GetMem(Hooked, 1 shl 21);
+  FreeMem(Hooked);
+  Check(HummockSetHooks(nil) = 0, 'hooks can be taken away');
+  Check(Told = 1 shl 21 + 1, 'hooks are told of blocks that come and go');
+  GetMem(Hooked, 1 shl 21);
+  FreeMem(Hooked);
+  Check(Told = 1 shl 21 + 1, 'and not any more');
+end;
+
 procedure CheckObserve;
 var
   Block, Seen: Pointer;
@@ -288,6 +318,7 @@ begin
   CheckErrno;
   CheckStatus;
   CheckSaturation;
+  CheckHooks;
   CheckObserve;
   if Failures <> 0 then Halt(1);
   WriteLn('all hold');

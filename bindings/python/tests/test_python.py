@@ -134,12 +134,36 @@ class Python(unittest.TestCase):
             except KeyError:
                 pass
             import array
-            block = array.array("b", bytes(3000))
-            assert 0 <= hummock.slab_utilisation(block.buffer_info()[0]) <= 100
-            assert hummock.slab_utilisation(block.buffer_info()[0] + 8) is None
+            small = array.array("b", bytes(3000))
+            assert 0 <= hummock.slab_utilisation(small.buffer_info()[0]) <= 100
+            assert hummock.slab_utilisation(small.buffer_info()[0] + 8) is None
             assert hummock.slab_utilisation(0) is None
             sizes = hummock.live_blocks()
             assert sum(sizes.values()) > 1000 and max(sizes) >= 10_000_000, sizes
+        """)
+
+    def test_hooks(self):
+        self.on_hummock("""
+            import ctypes, errno
+            class Hooks(ctypes.Structure):
+                _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_void_p) for name in
+                            ("context", "allocated", "resized", "released", "mapped")]
+            libc, semaphore, value = ctypes.CDLL(None), ctypes.create_string_buffer(64), ctypes.c_int()
+            libc.sem_init(semaphore, 0, 0)
+            # A function in C that looks at its first argument alone, and counts.
+            count = ctypes.cast(libc.sem_post, ctypes.c_void_p).value
+            table = Hooks(size=ctypes.sizeof(Hooks), context=ctypes.addressof(semaphore), allocated=count)
+            hummock.set_hooks(ctypes.addressof(table))
+            blocks = [bytearray(100_000) for _ in range(1000)]
+            hummock.set_hooks(None)
+            libc.sem_getvalue(semaphore, ctypes.byref(value))
+            assert value.value >= 1000, value
+            wrong = Hooks(size=1)
+            try:
+                hummock.set_hooks(ctypes.addressof(wrong))
+                raise AssertionError("such a table is none")
+            except OSError as error:
+                assert error.errno == errno.EINVAL, error
         """)
 
     def test_statistics(self):

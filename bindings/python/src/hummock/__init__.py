@@ -11,8 +11,8 @@
 """
 
 from hummock._library import (ClassStats, Stats, TagTotal, figures, is_active, library_path, live_blocks, option,
-                              set_option, slab_utilisation, stats, tag, tag_total, tagged, trim, version)
+                              set_hooks, set_option, slab_utilisation, stats, tag, tag_total, tagged, trim, version)
 
 __version__ = version
 __all__ = ["ClassStats", "Stats", "TagTotal", "figures", "is_active", "library_path", "live_blocks", "option",
-           "set_option", "slab_utilisation", "stats", "tag", "tag_total", "tagged", "trim", "version"]
+           "set_hooks", "set_option", "slab_utilisation", "stats", "tag", "tag_total", "tagged", "trim", "version"]

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import errno
 import json
+import os
 import pathlib
 
 _CLASS_COUNT = 82
@@ -84,6 +85,7 @@ def _load():
     library.hummock_tag_stats.argtypes = [ctypes.c_uint32, ctypes.POINTER(_TagStats)]
     library.hummock_heap_walk.argtypes = [ctypes.c_void_p, _VISIT, ctypes.c_void_p]
     library.hummock_slab_utilisation.argtypes = [ctypes.c_void_p]
+    library.hummock_set_hooks.argtypes = [ctypes.c_void_p]
     library.hummock_trim.argtypes = [ctypes.c_size_t]
     library.hummock_version.restype = ctypes.c_char_p
     library.hummock_option_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -162,6 +164,15 @@ def slab_utilisation(address):
     is no live block of Hummock's. For addresses that ctypes or array.buffer_info() tell."""
     percent = _hummock.hummock_slab_utilisation(address)
     return percent if percent >= 0 else None
+
+
+def set_hooks(table):
+    """Has the functions of a hummock_hooks_t called for each block that comes and goes; None: no more. `table` is its
+    address, in an extension in C, where it must stay for ever. The functions cannot be Python's: any thread calls
+    them, in the middle of malloc, whether it has the interpreter or not. OSError: not to be had, as in checked mode."""
+    error = _hummock.hummock_set_hooks(table)
+    if error != 0:
+        raise OSError(error, os.strerror(error))
 
 
 def trim(keep=0):

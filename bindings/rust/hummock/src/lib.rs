@@ -46,7 +46,9 @@ mod stats;
 
 pub use global::Hummock;
 pub use heap::{Heap, HeapBox, HeapStats};
-pub use observe::{slab_utilisation, stats_json, tag, tag_total, walk, TagTotal};
+pub use observe::{
+    remove_hooks, set_hooks, slab_utilisation, stats_json, tag, tag_total, walk, Hooks, TagTotal,
+};
 pub use options::{option, set_option, OptionError, OptionValue};
 pub use place::{OutOfMemory, Owned};
 pub use space::{Property, Space, SpaceBox, SpaceError, SpaceOptions, SpaceStats, Threads, Wish};

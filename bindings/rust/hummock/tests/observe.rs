@@ -1,6 +1,8 @@
 //! Looking into the heap from Rust.
 
 use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use hummock::Heap;
 
@@ -53,3 +55,33 @@ fn names_tags_and_the_use_of_slabs() {
 
 #[allow(non_upper_case_globals)]
 static left_alone: u64 = 0;
+
+static CAME: AtomicUsize = AtomicUsize::new(0);
+static WENT: AtomicUsize = AtomicUsize::new(0);
+const ODD: usize = 4711 * 11;
+
+struct Count;
+impl hummock::Hooks for Count {
+    fn allocated(block: NonNull<u8>, size: usize) {
+        if size == ODD {
+            CAME.store(block.as_ptr() as usize, Relaxed);
+        }
+    }
+    fn released(block: NonNull<u8>) {
+        if block.as_ptr() as usize == CAME.load(Relaxed) {
+            WENT.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+#[test]
+fn hooks_are_told_of_blocks() {
+    assert!(hummock::set_hooks::<Count>());
+    let block = unsafe { hummock_sys::hummock_malloc(ODD) };
+    assert_eq!(CAME.load(Relaxed), block as usize);
+    unsafe { hummock_sys::hummock_free(block) };
+    assert_eq!(WENT.load(Relaxed), 1);
+    hummock::remove_hooks();
+    unsafe { hummock_sys::hummock_free(hummock_sys::hummock_malloc(ODD)) };
+    assert_eq!(WENT.load(Relaxed), 1);
+}
