@@ -9,7 +9,7 @@ namespace {
 std::atomic<unsigned> yields{0};
 
 constexpr size_t kSizes[] = {16, 32, 48, 64, 128, 256, 1000, 9000};
-constexpr size_t kBytes = size_t{8} << 20;
+const size_t kBytes = support::scaled(size_t{8} << 20, size_t{1} << 20);
 constexpr size_t kStep = 16;
 
 // Full slabs of the size, all of whose blocks are freed, by one thread or by two.

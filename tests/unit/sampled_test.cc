@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,7 +85,7 @@ TEST_CASE("live: all kinds of calls and sizes") {
         break;
       case 1: {
         auto* bytes = static_cast<char*>(live.take(hummock_calloc(1, size), size));
-        for (size_t k = 0; k < size; ++k) REQUIRE(bytes[k] == 0);
+        REQUIRE(std::count(bytes, bytes + size, 0) == static_cast<ptrdiff_t>(size));
         break;
       }
       case 2: {
