@@ -26,7 +26,8 @@
  * `child`, then add one to `children`, both in the page it inherited, and look for its new one.
  *
  * All numbers are little-endian, bytes unless said otherwise; times are nanoseconds of CLOCK_MONOTONIC.
- * A later version appends tables and fields, or changes `version`. */
+ * A later version of the library appends fields, so that `size` and the file are longer: read what you know,
+ * and take what an older page does not have for 0. Whatever else changes, changes `version`. */
 #ifndef HUMMOCK_PAGE_H
 #define HUMMOCK_PAGE_H
 
@@ -182,8 +183,8 @@ typedef struct hummock_figures {
    * block that a cache hands out again is not drawn again, so this is no count of calls. */
   uint64_t drawn_bytes;
   uint64_t drawn_blocks;
-  uint64_t reused; /* free memory that slabs and large blocks got while it was in place: no page of it faults. It may
-                       have been touched in part */
+  uint64_t reused; /* free memory that slabs and large blocks got while it was in place: no page of it faults.
+                      It may have been touched in part */
 } hummock_figures_t;
 
 typedef struct hummock_page {

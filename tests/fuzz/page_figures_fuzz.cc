@@ -47,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto page = tool::check_page(bytes, &why);
   fuzz::expect(page.has_value() != !why.empty(), "a reason for what is refused");
   if (!page) return 0;
+  const auto first = tool::check_page(std::string_view(bytes).substr(0, tool::kFirstPageSize), &why);
+  fuzz::expect(first && first->figures.drawn_bytes == 0, "a page of the first version of the library");
   tool::Snapshot snapshot;
   snapshot.pid = 1;
   snapshot.program = input.rest().substr(0, 64);

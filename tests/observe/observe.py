@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Running processes, looked at and changed from outside by the command line tool.
 
-Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|exporter|many
+Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|pressure|exporter|many
 """
 
 import sys
@@ -14,9 +14,10 @@ import outside
 import screen
 import start
 
-PARTS = {"exporter": exporter.Exporter, "top": screen.Top, "many": asking.Many, "group": group.Group,
-         "outside": outside.Outside, "requests": asking.Requests, "start": start.Start}
+PARTS = {"exporter": exporter.Exporter, "top": screen.Top, "many": asking.Many, "group": group.Limits,
+         "pressure": group.Pressure, "outside": outside.Outside, "requests": asking.Requests, "start": start.Start}
 
 if __name__ == "__main__":
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])
+    assert suite.countTestCases() != 0
     sys.exit(not unittest.TextTestRunner(verbosity=1).run(suite).wasSuccessful())

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import TOOL, SOURCE, PATIENCE, hummock, Target, page_of
+from support import TOOL, LIBRARY, SOURCE, PATIENCE, hummock, Target, page_of, children_of
 
 
 class Outside(unittest.TestCase):
@@ -144,3 +144,20 @@ class Outside(unittest.TestCase):
                 self.skipTest("the tool stands where others may not go")
             self.assertEqual(done.returncode, 1)
             self.assertIn("belongs to somebody else", done.stderr)
+
+    def test_other_namespaces(self):
+        kinds = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--mount", "--net", "--ipc", "--uts"]
+        unshare = ["env", "-u", "LD_PRELOAD", "unshare"]
+        for chosen in (["--pid", "--fork", "--mount-proc", "--mount"], kinds):
+            if os.geteuid() != 0 or subprocess.run([*unshare, *chosen, "true"], capture_output=True).returncode != 0:
+                self.skipTest("new namespaces need root and a kernel that has them")
+            under = [*unshare, *chosen, "env", "LD_PRELOAD=" + LIBRARY]
+            with Target("threads", 3, under=under) as target:
+                parent = target.pid
+                (target.pid,) = children_of(parent)
+                self.check_sums(target.stats())
+                self.assertIn("\n " + target.pid.rjust(7) + " ", hummock("ps").stdout)
+                hummock("set", target.pid, "decay_ms=77ms")
+                hummock("trim", target.pid)
+                self.assertEqual(target.stats()["options"]["decay_ms"], "77")
+                self.assertIn("hummock_live_bytes", hummock("stats", target.pid, "--prometheus", *PATIENCE).stdout)

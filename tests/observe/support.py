@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -21,10 +22,10 @@ def hummock(*arguments, status=0):
 class Target:
     """A program on Hummock that ends with the `with`."""
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, *arguments, under=(), **options):
         env = dict(CALM, LD_PRELOAD=LIBRARY)
         env.update({f"HUMMOCK_{name.upper()}": str(value) for name, value in options.items()})
-        self.process = subprocess.Popen([TARGET, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*under, TARGET, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=env, bufsize=0)
         self.said = []
         while not self.said or self.said[-1] != "ready":
@@ -64,3 +65,7 @@ def page_of(pid):
         except FileNotFoundError:
             pass
     return None
+
+
+def children_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -99,6 +99,15 @@ void hold(size_t count, size_t size) {
   for (void* each : blocks) free(each);
 }
 
+// What it frees first stays, and then it rests.
+void leave_free(size_t mib) {
+  std::vector<void*> blocks(mib);
+  for (void*& each : blocks) each = memset(malloc(1 << 20), 1, 1 << 20);
+  for (void* each : blocks) free(each);
+  say_ready();
+  wait_for_end();
+}
+
 // A heap with a name, a space, tags, and some thousand slow calls to be timed.
 void name_things() {
   hummock_heap_t* heap = hummock_heap_create();
@@ -149,6 +158,8 @@ int main(int count, char** arguments) {
     run_threads(static_cast<unsigned>(number));
   } else if (strcmp(what, "hold") == 0) {
     hold(number, count > 3 ? strtoull(arguments[3], nullptr, 10) : 1000);
+  } else if (strcmp(what, "leave_free") == 0) {
+    leave_free(number);
   } else if (strcmp(what, "names") == 0) {
     name_things();
   } else if (strcmp(what, "idle") == 0) {

@@ -64,7 +64,7 @@ bool is_sealed_memory(int fd) {
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return false;
   const int seals = fcntl(fd, F_GET_SEALS);
   constexpr int kFixed = F_SEAL_SHRINK | F_SEAL_GROW;
-  return seals >= 0 && (seals & kFixed) == kFixed && about.st_size >= ssize_t{sizeof(hummock_page_t)};
+  return seals >= 0 && (seals & kFixed) == kFixed && about.st_size >= ssize_t{kFirstPageSize};
 }
 
 }  // namespace
@@ -74,11 +74,11 @@ std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* wh
     *why = reason;
     return std::nullopt;
   };
-  hummock_page_t page;
-  if (bytes.size() < sizeof page) return refuse("its page of figures is too short");
-  memcpy(&page, bytes.data(), sizeof page);
+  hummock_page_t page = {};
+  if (bytes.size() < kFirstPageSize) return refuse("its page of figures is too short");
+  memcpy(&page, bytes.data(), std::min(bytes.size(), sizeof page));
   if (page.head.magic != HUMMOCK_PAGE_MAGIC) return refuse("its page of figures is none of Hummock's");
-  if (page.head.version != HUMMOCK_PAGE_VERSION || page.head.size < sizeof page)
+  if (page.head.version != HUMMOCK_PAGE_VERSION || page.head.size < kFirstPageSize)
     return refuse("its page of figures is of another version of Hummock than this command");
   if (!is_text(page.head.library) || !tables_hold(page.figures) || !texts_hold(page.figures))
     return refuse("its page of figures is broken");
@@ -172,13 +172,15 @@ std::optional<hummock_page_t> PageFile::copy(std::string* why) const {
   std::string bytes(sizeof(hummock_page_t), '\0');
   for (unsigned i = 0; i < kTries; ++i) {
     uint32_t before = 1, after = 0;
-    const bool got = load(HUMMOCK_HEAD_AT(sequence), &before) &&
-                     pread(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    const bool begun = load(HUMMOCK_HEAD_AT(sequence), &before);
+    const ssize_t length = pread(fd_, bytes.data(), sizeof(hummock_page_t), 0);
+    const bool got = begun && length >= ssize_t{kFirstPageSize};
 #if !defined(__SANITIZE_THREAD__)                         // which knows no fences
     std::atomic_thread_fence(std::memory_order_acquire);  // with the release of who writes
 #endif
     if (!got || !load(HUMMOCK_HEAD_AT(sequence), &after)) break;
-    if (before == after && before % 2 == 0) return check_page(bytes, why);
+    if (before == after && before % 2 == 0)
+      return check_page({bytes.data(), static_cast<size_t>(length)}, why);
     usleep(kPauseUs);
   }
   *why = "its page of figures cannot be read";

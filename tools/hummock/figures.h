@@ -2,6 +2,7 @@
 // for hostile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,10 @@ struct Snapshot {
   bool fresh = false;   // taken because we asked
   hummock_page_t page = {};
 };
+
+// The library in a process may be older than this command, or newer. Fields that came later stand behind the
+// others: an older page is shorter, and reads 0 there; of a newer one we read what we know.
+inline constexpr size_t kFirstPageSize = offsetof(hummock_page_t, figures.drawn_bytes);
 
 // The page, if the bytes are one of a version that we know, with every count within its table and every text
 // ended. Else why not.
