@@ -8,6 +8,7 @@
 #include <hummock/page.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
@@ -248,7 +249,7 @@ void check_sums() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  support::HangGuard guard(280);
+  support::HangGuard guard(static_cast<unsigned>(280 * std::max(1.0, support::scale())));
   if (argc != 2) return 2;
   plugin = argv[1];
   wanted = support::scaled(500, 50);
