@@ -16,12 +16,17 @@
 namespace hummock::heap {
 namespace {
 
-// Frees of the smallest blocks always go to their slab's own list. No blocks of the class may rest.
+// Frees of the smallest blocks always go to their slab's own list.
+bool wants_direct(const Heap* heap, const SlabHeader* slab) {
+  return slab::is_tiny(slab) || is_direct(heap->bins[slab->size_class]);
+}
+
+// No blocks of the class may rest.
 void own(Heap* heap, SlabHeader* slab) {
   Bin* bin = &heap->bins[slab->size_class];
   if (slab->bin != bin) slab::set_bin(slab, bin, &heap->rest[slab->size_class]);
   set_relaxed(slab->home, heap);
-  const bool direct = slab::is_tiny(slab) || is_direct(*bin);
+  const bool direct = wants_direct(heap, slab);
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + (direct ? kDirect : 0),
                   direct ? 0 : heap->thread);
 }
@@ -30,18 +35,15 @@ void own(Heap* heap, SlabHeader* slab) {
 bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
   const uintptr_t mine = reinterpret_cast<uintptr_t>(heap);
   const uintptr_t owner = owner_of(slab);
-  return owner == mine || (owner == mine + kDirect && is_direct(heap->bins[slab->size_class]));
+  return owner == mine || (owner == mine + kDirect && wants_direct(heap, slab));
 }
 
 // A slab with nothing left to hand out stops being current. One whose own thread frees into it stays, and so
 // does one of a class that frees straight to slabs. Others go to the shard, so that whoever frees can give
 // them back.
 void retire(Heap* heap, SlabHeader* slab) {
-  if (!slab->home_frees && !heap->user && !is_direct(heap->bins[slab->size_class])) {
-    shard::give_away(slab, heap);
-    return;
-  }
-  keep_slab(heap, slab);
+  const bool stays = slab->home_frees || heap->user || is_direct(heap->bins[slab->size_class]);
+  stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
