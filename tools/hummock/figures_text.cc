@@ -262,8 +262,9 @@ std::string report(const Snapshot& s) {
   add_bytes(out, "peak", f.peak, "highest committed + dirty");
   add_bytes(out, "metadata", f.metadata, "the allocator's own");
   add_bytes(out, "purged", f.purged, "given back so far");
-  add_bytes(out, "reused", f.reused,
-            fmt::format("in use again before it was given back: up to {} page faults avoided", f.reused / 4096));
+  add_bytes(
+      out, "reused", f.reused,
+      fmt::format("in use again before it was given back: up to {} page faults avoided", f.reused / 4096));
   add_bytes(out, "drawn", f.drawn_bytes,
             fmt::format("by threads' caches from slabs, and large blocks: {} blocks", f.drawn_blocks));
   add_bytes(out, "large", f.large_bytes, "blocks above 64 KiB");
