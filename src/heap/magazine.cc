@@ -117,12 +117,13 @@ size_t room_bytes(const Bin& bin, unsigned size_class) {
   return bin.limit == 0 ? 0 : kSmallPage + static_cast<size_t>(bin.limit) * block_size(size_class);
 }
 
-// Of an empty magazine.
-void take_room(Heap* heap, unsigned size_class) {
+// Room that is empty, for so many blocks.
+void take_room(Heap* heap, unsigned size_class, int32_t blocks) {
   Bin& bin = heap->bins[size_class];
-  let_go(heap, room_bytes(bin, size_class));
-  bin.limit = 0;
-  bin.room = 0;
+  const size_t before = room_bytes(bin, size_class);
+  bin.room -= blocks;
+  bin.limit = static_cast<int16_t>(bin.limit - blocks);
+  let_go(heap, before - room_bytes(bin, size_class));
 }
 
 // Of the magazine's blocks, at most so many; the last freed first.
@@ -134,14 +135,14 @@ void give_blocks(Heap* heap, unsigned size_class, unsigned most) {
   bin.room += static_cast<int32_t>(most);
 }
 
-// One step. False: there is nothing left.
+// One step. The room goes, too, or frees would fill it while other steps empty it. False: nothing is left.
 bool flush_step(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   if (bin.blocks == &bin && heap->rest[size_class].count != 0) put_list(&bin, take_rest(heap, size_class));
   if (bin.limit == 0 && bin.blocks == &bin) return false;
   bin.asked = false;
   give_blocks(heap, size_class, kMostFlushed);
-  if (bin.blocks == &bin) take_room(heap, size_class);
+  if (bin.room > 0) take_room(heap, size_class, bin.room);
   return true;
 }
 
@@ -157,29 +158,19 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   return (!used || hurry) && flush_step(heap, heap->hand);
 }
 
-// Half of the room that is empty.
-void take_empty_room(Heap* heap, unsigned size_class) {
-  Bin& bin = heap->bins[size_class];
-  if (bin.room <= 0) return;
-  const int32_t half = (bin.room + 1) / 2;
-  bin.room -= half;
-  bin.limit = static_cast<int16_t>(bin.limit - half);
-  const size_t bytes = static_cast<size_t>(half) * block_size(size_class);
-  let_go(heap, bin.limit == 0 ? bytes + kSmallPage : bytes);
-}
-
 constexpr unsigned kClassesAsked = 5;
 
 // Where there is no room, the next classes have to give: what nobody uses, and, to one that has some room
-// already, room that is empty. A class without any does not take that: few blocks of each of many classes
-// would stay, and each keeps a slab.
+// already, half of the room that is empty. A class without any does not take that: few blocks of each of many
+// classes would stay, and each keeps a slab.
 bool hold_or_take(Heap* heap, size_t bytes, unsigned size_class) {
   if (hold(heap, bytes)) return true;
   const bool grows = heap->bins[size_class].limit != 0;
   const size_t before = heap->held;
   for (unsigned left = kClassesAsked; left != 0 && before - heap->held < bytes; --left) {
     if (sweep_next(heap, size_class)) break;
-    if (grows && heap->hand != size_class) take_empty_room(heap, heap->hand);
+    const int32_t room = heap->bins[heap->hand].room;
+    if (grows && heap->hand != size_class && room > 0) take_room(heap, heap->hand, (room + 1) / 2);
   }
   return hold(heap, bytes);
 }
@@ -296,8 +287,9 @@ void sweep(Heap* heap, unsigned classes, unsigned except) {
 
 void flush_magazines(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    give_blocks(heap, c, count_held(heap->bins[c]));
-    take_room(heap, c);
+    Bin& bin = heap->bins[c];
+    give_blocks(heap, c, count_held(bin));
+    if (bin.room > 0) take_room(heap, c, bin.room);
   }
   flush_remote(heap);
 }
