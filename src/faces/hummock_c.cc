@@ -25,8 +25,8 @@ using namespace hummock;
 
 namespace {
 
-heap::Heap* of(hummock_heap_t* handle) {
-  return reinterpret_cast<heap::Heap*>(handle);
+heap::UserHeap* of(hummock_heap_t* handle) {
+  return reinterpret_cast<heap::UserHeap*>(handle);
 }
 
 // Copies as much of `full` as the caller, whose header may be older, has room for.

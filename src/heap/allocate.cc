@@ -62,9 +62,9 @@ void* small_block(unsigned size_class) {
   const bool again = thread_heap == &ended_heap && !os::exit_repeats();
   Heap* heap = attach();
   if (heap == nullptr) {
-    heap = common_heap();
-    if (heap == nullptr) return no_memory();
-    return user_take(heap, 0, slab::kTable.row[size_class].block_size, false);
+    UserHeap* common = common_heap();
+    if (common == nullptr) return no_memory();
+    return user_take(common, 0, slab::kTable.row[size_class].block_size, false);
   }
   void* block = pop_any(&heap->bins[size_class], size_class);
   if (block == nullptr) block = refill(heap, size_class);

@@ -35,15 +35,13 @@ HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 namespace {
 
 os::Lock<os::Rank::heap_pool> pool_lock;
-Heap* records;                                     // all there ever were. Atomic: pushed with release
-Heap* pool;                                        // records no thread uses. Guarded by pool_lock.
-size_t user_heaps;                                 // guarded by pool_lock
-base::List<Heap, &Heap::next, &Heap::prev> users;  // guarded by pool_lock: for fork
+Heap* records;  // all there ever were. Atomic: pushed with release
+Heap* pool;     // records no thread uses. Guarded by pool_lock.
 
 os::Lock<os::Rank::start> start_lock;
 bool started;  // atomic: release after the options are read
 
-Heap* common;  // of threads that can have none of their own; atomic: released when it is ready
+UserHeap* common;  // of threads that can have none of their own; atomic: released when it is ready
 
 uint8_t next_cache;  // of spans; atomic, relaxed
 
@@ -120,7 +118,7 @@ void detach(void* record) {
 void before_fork() {
   checked::lock_for_fork();
   pool_lock.lock_for_fork();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.lock_for_fork();
+  lock_user_heaps();
   lock_idle();
   shard::lock_all();
   pages::lock_all();
@@ -132,7 +130,7 @@ void after_fork_in_parent() {
   pages::unlock_all();
   shard::unlock_all();
   unlock_idle();
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_after_fork();
+  unlock_user_heaps();
   pool_lock.unlock_after_fork();
   checked::unlock_after_fork();
 }
@@ -150,10 +148,7 @@ void after_fork_in_child() {
   recording::in_child();
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
-  for (Heap* heap = users.front(); heap != nullptr; heap = heap->next) {
-    heap->lock.unlock_in_child();
-    heap->leaving = 0;  // who took them out is not here
-  }
+  reset_user_heaps();
   forget_others(thread_heap->attached ? thread_heap : nullptr);
   pool_lock.unlock_in_child();
   checked::unlock_in_child();
@@ -239,11 +234,11 @@ Heap* attach_now() {
   return nullptr;
 }
 
-Heap* common_heap() {
+UserHeap* common_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
-  Heap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
+  UserHeap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
   if (heap != nullptr || sees_every_call()) return heap;
-  Heap* fresh = new_user_heap(true);
+  UserHeap* fresh = new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&common, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     return fresh;
@@ -263,6 +258,7 @@ const Heap* all_heaps() {
 }
 
 bool is_bin(const void* p) {
+  if (p == &user_bin) return true;
   const uintptr_t address = reinterpret_cast<uintptr_t>(p);
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(heap->bins);
@@ -272,41 +268,7 @@ bool is_bin(const void* p) {
 }
 
 bool is_locked() {
-  return pool_lock.is_held() || checked::is_locked() || pages::is_locked();
-}
-
-Heap* new_user_heap(bool internal) {
-  Heap* heap = new_record();
-  if (heap == nullptr) return nullptr;
-  heap->user = true;
-  set_relaxed(heap->internal, internal);
-  open_bins(heap);
-  heap->inbox = nullptr;
-  os::LockGuard guard(pool_lock);
-  users.push_front(heap);
-  user_heaps += !internal;
-  return heap;
-}
-
-void delete_user_heap(Heap* heap) {
-  {
-    os::LockGuard guard(pool_lock);
-    users.remove(heap);
-    user_heaps -= !heap->internal;
-  }
-  // Whoever freed into an earlier life of one of its slabs may have told this heap of it.
-  seal_inbox(heap);
-  heap->drawn_bytes = heap->drawn_blocks = heap->reused_bytes = 0;
-  heap->name[0] = '\0';
-  heap->user = false;
-  set_relaxed(heap->internal, false);
-  keep_record(heap);
-}
-
-void count_heaps(size_t* thread_count, size_t* user_count) {
-  os::LockGuard guard(pool_lock);
-  *thread_count = count_threads();
-  *user_count = user_heaps;
+  return pool_lock.is_held() || user_heaps_are_locked() || checked::is_locked() || pages::is_locked();
 }
 
 }  // namespace hummock::heap

@@ -3,6 +3,7 @@
 #define HUMMOCK_HEAP_ATTACH_H
 
 #include "heap/allocate.h"
+#include "heap/user.h"
 
 namespace hummock::heap {
 
@@ -16,7 +17,7 @@ inline Heap* attach() {
 
 // A first-class heap for all threads that can have none of their own, as nobody would tell of their ends.
 // Null when memory is short.
-Heap* common_heap();
+UserHeap* common_heap();
 
 // Modes that keep every call on the slow path: checked, and served (heap/served.h). Each reads the options
 // first if nobody did.
@@ -44,10 +45,6 @@ void end_thread();
 
 // When no other thread is left: was one stopped inside a lock that figures or checks need?
 bool is_locked();
-
-// A zeroed record from the pool, counted as a first-class heap.
-Heap* new_user_heap(bool internal = false);
-void delete_user_heap(Heap* heap);
 
 }  // namespace hummock::heap
 

@@ -22,10 +22,10 @@ Block find_block(const char* call, const void* p) {
       return {header, slab::row_of(header).block_size, nullptr};
     case Kind::own_slab:
       check_live(call, header, p);
-      return {header, slab::row_of(header).block_size, relaxed(header->home)};
+      return {header, slab::row_of(header).block_size, relaxed(header->user)};
     case Kind::large:
     case Kind::huge:
-      if (p == header->start) return {header, header->bytes, header->home};
+      if (p == header->start) return {header, header->bytes, header->user};
       bad_pointer(call, p);
     default:
       bad_pointer(call, p);
@@ -59,17 +59,8 @@ bool owns(const void* p) {
 }
 
 void count_resting(uint32_t* per_class) {
-  const auto add = [per_class](const Heap* heap) {
-    for (unsigned c = 1; c < slab::kClasses; ++c)
-      per_class[c] += static_cast<uint32_t>(count_at_hand(heap, c));
-  };
-  for (unsigned c = 0; c < slab::kClasses; ++c) per_class[c] = 0;
-  add(thread_heap);
-  for (Heap* heap = const_cast<Heap*>(all_heaps()); heap != nullptr; heap = heap->next_record) {
-    if (!relaxed(heap->internal)) continue;
-    os::LockGuard guard(heap->lock);
-    add(heap);
-  }
+  for (unsigned c = 0; c < slab::kClasses; ++c)
+    per_class[c] = c == 0 ? 0 : static_cast<uint32_t>(count_at_hand(thread_heap, c));
 }
 
 bool trim(size_t keep) {

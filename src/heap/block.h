@@ -9,7 +9,7 @@ namespace hummock::heap {
 struct Block {
   SlabHeader* header;
   size_t room;
-  Heap* heap;  // first-class heap it belongs to, or null
+  UserHeap* heap;  // first-class heap it belongs to, or null
   bool is_large() const { return header->kind == Kind::large || header->kind == Kind::huge; }
 };
 

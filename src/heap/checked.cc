@@ -22,9 +22,9 @@ constexpr unsigned kHeaps = 4;
 constexpr size_t kMostAlign = size_t{1} << 31;  // so that the record's fields hold what they must
 
 os::Lock<os::Rank::checked> lock;
-Heap* heaps[kHeaps];  // each set once, atomically
-RecordList live;      // guarded by lock
-Record* next_looked;  // by check_all, which lets go of the lock between. Guarded by lock.
+UserHeap* heaps[kHeaps];  // each set once, atomically
+RecordList live;          // guarded by lock
+Record* next_looked;      // by check_all, which lets go of the lock between. Guarded by lock.
 
 // The quarantine, oldest first, linked by `next` alone: nobody was near these records for long, and whoever
 // takes one out shall touch no other. Each one's `prev` is a hint: the one pushed kAhead later, which is
@@ -39,11 +39,11 @@ struct Quarantine {
   Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
 } freed;
 
-Heap* own_heap() {
+UserHeap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
-  if (Heap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
-  Heap* fresh = new_user_heap(true);
-  Heap* none = nullptr;
+  if (UserHeap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
+  UserHeap* fresh = new_user_heap(true);
+  UserHeap* none = nullptr;
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&heaps[mine], &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     return fresh;
@@ -98,7 +98,7 @@ Record* take_surplus(size_t most) {
 }
 
 // Those of a heap that ends.
-void drop_freed(const Heap* heap) {
+void drop_freed(const UserHeap* heap) {
   Record* kept = nullptr;  // the last one
   for (Record* record = freed.oldest; record != nullptr; record = record->next) {
     if (record->heap != heap) {
@@ -124,7 +124,7 @@ void let_go(Record* record) {
   }
   check_guards("free", record);
   check_poison("free", record);
-  Heap* heap = record->heap;
+  UserHeap* heap = record->heap;
   const bool awaited = is_awaited(record);
   record->seal = 0;
   user_give(heap, record);
@@ -134,7 +134,7 @@ void let_go(Record* record) {
 
 // Waits until nobody holds a block of the heap that he took out of quarantine; no more come. It takes as long
 // as a few frees, unless he stopped for good: to report something, or under the very signal we run in.
-bool all_left(const Heap* heap) {
+bool all_left(const UserHeap* heap) {
   for (int i = 0; __atomic_load_n(&heap->leaving, __ATOMIC_ACQUIRE) != 0; ++i) {
     if (i == 2000) return false;
     i < 1000 ? os::yield() : os::sleep_ms(1);
@@ -203,7 +203,7 @@ Record* live_record(const char* call, const void* p) {
 
 }  // namespace
 
-void* allocate(Heap* heap, size_t align, size_t size, bool zero) {
+void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   const size_t extra = align > Record::kUnit ? align : 0;
   size_t total;
   if (extra > kMostAlign || __builtin_add_overflow(size, sizeof(Record) + 2 * kGuard + extra, &total)) {
@@ -235,7 +235,7 @@ void* allocate(Heap* heap, size_t align, size_t size, bool zero) {
 }
 
 // The block is claimed before it is read: nobody else can let it go meanwhile.
-void* reallocate(Heap* heap, void* p, size_t size, bool zero) {
+void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
   Record* record = live_record("realloc", p);
   claim("realloc", record);
   if (heap == nullptr && !is_process_heap(record->heap)) heap = record->heap;
@@ -249,9 +249,9 @@ void* reallocate(Heap* heap, void* p, size_t size, bool zero) {
   return fresh;
 }
 
-bool is_process_heap(const Heap* heap) {
+bool is_process_heap(const UserHeap* heap) {
   // Relaxed: who has a block of such a heap, or a pointer to it, came by it after it was set.
-  for (Heap* const& each : heaps) {
+  for (UserHeap* const& each : heaps) {
     if (relaxed(each) == heap) return true;
   }
   return false;
@@ -283,7 +283,7 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   retire(record);
 }
 
-bool forget(Heap* heap) {
+bool forget(UserHeap* heap) {
   {
     os::LockGuard guard(lock);
     for (Record* record = live.front(); record != nullptr;) {

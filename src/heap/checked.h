@@ -8,22 +8,22 @@
 namespace hummock::heap::checked {
 
 // `heap` null: the process's. align 0: natural. Null + ENOMEM when memory is short.
-void* allocate(Heap* heap, size_t align, size_t size, bool zero);
-void* reallocate(Heap* heap, void* p, size_t size, bool zero);
+void* allocate(UserHeap* heap, size_t align, size_t size, bool zero);
+void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
 size_t usable_size(const void* p);  // exactly what was asked for
 void release(const char* call, void* p);
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
 // The heap is being destroyed: none of its blocks is in quarantine, or on its way out, from then on. False
 // when somebody stopped with such a block in hand: the heap must stay.
-bool forget(Heap* heap);
+bool forget(UserHeap* heap);
 
 // A block of new[]; and the claim, by delete[], that it is one.
 void note_array(void* p);
 void expect_array(void* p);
 
 // True for the heaps of this mode itself.
-bool is_process_heap(const Heap* heap);
+bool is_process_heap(const UserHeap* heap);
 
 // At the program's end: looks at every block, live or in quarantine, for stray writes.
 void check_all();

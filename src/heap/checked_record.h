@@ -18,11 +18,11 @@ enum class Array : uint8_t { no, yes, claimed };
 
 // Small, since each block has one. 16 bytes are the unit in which the block's place is kept.
 struct alignas(16) Record {
-  uint64_t seal;  // of the fields that matter: an overwritten record shows
-  size_t size;    // exactly what the program asked for
-  Heap* heap;     // that the raw block came from
-  Record* next;   // live blocks, or the quarantine. Guarded by checked.cc's lock.
-  Record* prev;   // live blocks alone
+  uint64_t seal;   // of the fields that matter: an overwritten record shows
+  size_t size;     // exactly what the program asked for
+  UserHeap* heap;  // that the raw block came from
+  Record* next;    // live blocks, or the quarantine. Guarded by checked.cc's lock.
+  Record* prev;    // live blocks alone
   Stack* allocated_by;
   Stack* freed_by;    // this and the next one written by who brought the block to freeing
   uint32_t freed_in;  // thread

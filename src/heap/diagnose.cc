@@ -96,7 +96,8 @@ bool has_ended(const SlabHeader* slab) {
   for (unsigned tries = 16; tries != 0; --tries) {
     const Kind kind = relaxed(slab->kind);
     const uintptr_t owner = owner_of(slab);
-    if ((kind != Kind::slab && kind != Kind::own_slab) || owner == kNobody) return true;
+    if (kind == Kind::own_slab) return false;
+    if (kind != Kind::slab || owner == kNobody) return true;
     // acquire: what has come before the bit went.
     const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
     if (owner != kShared || (word & slab::kSharedBit) != 0) return false;

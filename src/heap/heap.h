@@ -1,4 +1,4 @@
-// A heap: a thread's, or a first-class one. And the calls that the faces make.
+// A thread's heap. And the calls that the faces make.
 #ifndef HUMMOCK_HEAP_HEAP_H
 #define HUMMOCK_HEAP_HEAP_H
 
@@ -63,38 +63,29 @@ struct Heap {
   uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0, and
                                         // while hooks see its frees (heap/hooks.h)
   bool attached;                        // a thread's; not a sentinel
-  bool user;                            // first-class: all below and above is guarded by `lock`
   bool remote_used;                     // some remote entry holds blocks
-  bool internal;                     // first-class: of Hummock's own, unknown to the program. Atomic, relaxed
-  bool samples;                      // internal: of sampled blocks (heap/sampling.h)
-  uint32_t leaving;                  // checked mode: its blocks on their way out of quarantine. Atomic.
-  SlabList partial[slab::kClasses];  // owned slabs with free blocks that are not current
-  uint8_t refills;                   // modulo 256: see allocate_slow
-  uint8_t shortages;                 // modulo 256: see refill
-  uint8_t near_cache;                // of spans, in the page heap
-  uint8_t hand;                      // the class that sweep() looked at last
-  uint32_t held;                     // bytes that the magazines have room for
-  uint32_t earned;                   // of them, beyond what each thread may hold: see heap/allowance.h
-  uint32_t handed_over;              // bytes of others' blocks, since look_after_frees
-  uint32_t thread_id;                // of the thread whose heap this is, as the system numbers it
-  uint32_t forks;                    // what heap::forks was when it came; else the thread is not here
-  uint32_t tag;                      // that hummock_tag() gave the thread
-  uint8_t tag_row;                   // where its total is: see heap/tag.cc
-  bool in_hook;                      // the thread runs a hook: see heap/hooks.h
-  uint64_t drawn_bytes;              // taken from slabs, or as large blocks, and not yet in the tag's total
-  uint64_t drawn_blocks;             // likewise
-  uint64_t reused_bytes;             // of near caches' spans, likewise
-  uint64_t until_sample;             // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
+  SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
+  uint8_t refills;                      // modulo 256: see allocate_slow
+  uint8_t shortages;                    // modulo 256: see refill
+  uint8_t near_cache;                   // of spans, in the page heap
+  uint8_t hand;                         // the class that sweep() looked at last
+  uint32_t held;                        // bytes that the magazines have room for
+  uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
+  uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
+  uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
+  uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
+  uint32_t tag;                         // that hummock_tag() gave the thread
+  uint8_t tag_row;                      // where its total is: see heap/tag.cc
+  bool in_hook;                         // the thread runs a hook: see heap/hooks.h
+  uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total
+  uint64_t drawn_blocks;  // likewise
+  uint64_t reused_bytes;  // of near caches' spans, likewise
+  uint64_t until_sample;  // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
   uint64_t sample_mean, sample_random;  // what it was drawn of
   SlabList full;                        // owned slabs without, all classes
-  os::Lock<os::Rank::heap> lock;
-  SlabList large;  // first-class: its blocks above 64 KiB
-  size_t large_bytes;
   Heap* next_record;  // all records there ever were; written once, before the record is used
-  Heap* next;         // pool of records, or list of first-class heaps. Guarded by the pool's lock.
-  Heap* prev;
+  Heap* next;         // pool of records. Guarded by its lock.
   Recorded record;
-  char name[24];       // first-class: the program's; ended by NUL. Read by others while it changes.
   SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
@@ -126,38 +117,24 @@ void release_aligned_sized(void* p, size_t align, size_t size);
 bool trim(size_t keep);
 bool owns(const void* p);
 
-Heap* user_create();
-void* user_allocate(Heap* heap, size_t size);
-void* user_allocate_zeroed(Heap* heap, size_t size);
-void* user_allocate_aligned(Heap* heap, size_t align, size_t size);
-void* user_reallocate(Heap* heap, void* p, size_t size);
-void user_release(Heap* heap, void* p);
-void user_destroy(Heap* heap);
-void user_stats(Heap* heap, hummock_heap_stats_t* out);
-
 // Free blocks of a class that a heap has at hand.
 inline size_t count_at_hand(const Heap* heap, unsigned size_class) {
   return count_held(heap->bins[size_class]) + heap->rest[size_class].count;
 }
-// Those of the calling thread and of internal heaps, a number for each class.
+// Those of the calling thread, a number for each class.
 void count_resting(uint32_t* per_class);
 
 // At the program's end: aborts with a message when a block that the calling thread freed lately was freed by
 // another thread at the same time, or written to. Looks at a few blocks of each class.
 void check_freed_lately();
 
-// Records of all heaps there ever were, by next_record.
+// Records of all threads' heaps there ever were, by next_record.
 const Heap* all_heaps();
 // How often this process and those it comes from have forked. Atomic, relaxed: written in a child before it
 // has a second thread.
 extern uint32_t forks;
 // The list of free blocks of some heap ends there.
 bool is_bin(const void* p);
-
-void user_name(Heap* heap, const char* name);
-
-// Numbers of thread heaps in use and of first-class heaps.
-void count_heaps(size_t* threads, size_t* user);
 
 }  // namespace hummock::heap
 

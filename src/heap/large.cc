@@ -42,16 +42,14 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
   return span.header;
 }
 
-void account(Heap* owner, SlabHeader* header) {
-  header->home = owner;
-  if (owner == nullptr) return;
-  owner->large_bytes += header->bytes;
-  owner->large.push_front(header);
+void account(UserHeap* owner, SlabHeader* header) {
+  header->user = owner;
+  if (owner != nullptr) owner->large.push_front(header);
 }
 
 }  // namespace
 
-void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed) {
+void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed) {
   if (size > size_t{PTRDIFF_MAX} - align) return nullptr;
   SlabHeader* header = take(size, align, zeroed);
   if (header == nullptr) return nullptr;
@@ -72,10 +70,9 @@ void release_far(SlabHeader* header, Kind kind) {
 }
 
 void release_large(SlabHeader* header, Kind kind) {
-  if (Heap* owner = header->home) {
-    owner->large_bytes -= header->bytes;
+  if (UserHeap* owner = header->user) {
     owner->large.remove(header);
-    header->home = nullptr;
+    header->user = nullptr;
   }
   kind == Kind::huge ? release_far(header, kind) : release_span(thread_heap, header);
 }
@@ -103,7 +100,7 @@ SlabHeader* resize_span(SlabHeader* header, size_t size) {
 }  // namespace
 
 void* resize_large(SlabHeader* header, size_t size) {
-  if (header->home != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
+  if (header->user != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
   const bool is_huge = relaxed(header->kind) == Kind::huge;
   if (is_huge ? size < kWorthAMapping && !creeps(header->bytes, size) : size <= slab::kMaxSmall)
     return nullptr;

@@ -3,12 +3,13 @@
 #define HUMMOCK_HEAP_LARGE_H
 
 #include "heap/heap.h"
+#include "heap/user.h"
 #include "pages/span_cache.h"
 
 namespace hummock::heap {
 
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
-void* allocate_large(Heap* owner, size_t size, size_t align, bool* zeroed);
+void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 
 // A block of at most kMaxNear bytes that this thread, most likely, freed a moment ago; null: none. Spans in
 // near caches have no first-class heap.

@@ -42,7 +42,7 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
 // does one of a class that frees straight to slabs. Others go to the shard, so that whoever frees can give
 // them back.
 void retire(Heap* heap, SlabHeader* slab) {
-  const bool stays = slab->home_frees || heap->user || is_direct(heap->bins[slab->size_class]);
+  const bool stays = slab->home_frees || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 
@@ -50,10 +50,8 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
   SlabHeader* slab = heap->partial[size_class].pop_front();
   if (slab != nullptr) return slab;
-  if (!heap->user) {
-    slab = shard::adopt(size_class, heap);
-  }
-  if (slab == nullptr) slab = slab::create(size_class, heap->user ? Kind::own_slab : Kind::slab);
+  slab = shard::adopt(size_class, heap);
+  if (slab == nullptr) slab = slab::create(size_class, Kind::slab);
   if (slab != nullptr) own(heap, slab);
   return slab;
 }
@@ -113,12 +111,12 @@ namespace {
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (due && tick_pending() && tick() && !heap->user) {
+  if (due && tick_pending() && tick()) {
     tell_of_limits();
     sweep(heap, kSweepOfTick, size_class);
   }
   check_bin(heap, size_class);
-  if (!heap->user && ++heap->shortages % kShortagesPerSweep == 0) {
+  if (++heap->shortages % kShortagesPerSweep == 0) {
     if (is_asked()) tick();
     sweep(heap, 1, size_class);
   }
@@ -289,15 +287,6 @@ void leave_slabs(Heap* heap) {
     slab->full = false;
     leave(heap, slab);
   }
-}
-
-void drop_slabs(Heap* heap) {
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) slab::destroy(heap->current[c]);
-    while (SlabHeader* slab = heap->partial[c].pop_front()) slab::destroy(slab);
-    if (heap->rest[c].count != 0) heap->rest[c].count = 0;  // else its page is not touched
-  }
-  while (SlabHeader* slab = heap->full.pop_front()) slab::destroy(slab);
 }
 
 }  // namespace hummock::heap

@@ -1,4 +1,4 @@
-// Filling a bin, and what a heap does with its slabs. The heap is the caller's: its thread's, or locked.
+// Filling a bin, and what a heap does with its slabs. The heap is the calling thread's.
 #ifndef HUMMOCK_HEAP_REFILL_H
 #define HUMMOCK_HEAP_REFILL_H
 
@@ -46,9 +46,6 @@ void purge_slabs(Heap* heap);
 
 // All of a heap's blocks in bins go back to their slabs, and all its slabs to others.
 void leave_slabs(Heap* heap);
-
-// Every slab given back with whatever lives in it.
-void drop_slabs(Heap* heap);
 
 // A block of a slab that another heap owns, or none, leaves this heap.
 void give_foreign(Heap* heap, SlabHeader* slab, void* p);

@@ -83,11 +83,11 @@ __attribute__((noinline)) void release_unserved(void* p) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
-      return user_give(relaxed(header->home), p);
+      return user_give(relaxed(header->user), p);
     case Kind::large:
     case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
-      if (header->home != nullptr) return user_give(header->home, p);
+      if (header->user != nullptr) return user_give(header->user, p);
       return release_large(header, claim_large("free", header));
     default:
       bad_pointer("free", p);
@@ -102,7 +102,7 @@ __attribute__((noinline)) void release_other(void* p) {
 
 // A large block of no first-class heap; exact, as no other address is the start of one.
 bool is_large(const SlabHeader* slot, const void* p) {
-  return slot->kind == Kind::large && slot->start == p && slot->home == nullptr;
+  return slot->kind == Kind::large && slot->start == p && slot->user == nullptr;
 }
 
 // A free into the slab's own list that made it empty, or one more 16 KiB of the class.

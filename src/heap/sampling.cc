@@ -25,14 +25,14 @@ uint64_t mean_now;   // 0: off
 uint64_t mean_last;  // that of the start: children go on with it, where somebody shares memory for them
 bool claims;         // a first sample looks for shared memory
 bool opening;        // somebody makes a table. acquire and release pair with each other
-Heap* home;          // of sampled blocks. Atomic: released when it is ready
+UserHeap* home;      // of sampled blocks. Atomic: released when it is ready
 
 // One for all: samples are rare.
-Heap* own_heap() {
+UserHeap* own_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
-  Heap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
+  UserHeap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
   if (heap != nullptr) return heap;
-  Heap* fresh = new_user_heap(true);
+  UserHeap* fresh = new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   fresh->samples = true;
   if (__atomic_compare_exchange_n(&home, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -161,7 +161,7 @@ bool is_due(size_t size) {
 }
 
 void* allocate_small(size_t align, size_t size, bool zero) {
-  Heap* heap = own_heap();
+  UserHeap* heap = own_heap();
   const int saved = errno;
   void* block = heap != nullptr ? user_take(heap, align, size, zero) : nullptr;
   errno = saved;
@@ -170,10 +170,10 @@ void* allocate_small(size_t align, size_t size, bool zero) {
 }
 
 void mark_large(void* block, size_t size) {
-  Heap* heap = own_heap();
+  UserHeap* heap = own_heap();
   if (heap == nullptr) return;
   add(block, size);
-  set_relaxed(pages::find_header(block)->home, heap);
+  set_relaxed(pages::find_header(block)->user, heap);
 }
 
 bool release(const Block& block, void* p) {
@@ -185,7 +185,7 @@ bool release(const Block& block, void* p) {
   const Kind kind = claim_large("free", block.header);
   hummock_profile_sample_t sample;
   if (take_sample(p, &sample)) end_sample(sample);
-  block.header->home = nullptr;
+  block.header->user = nullptr;
   release_large(block.header, kind);
   return true;
 }
@@ -194,7 +194,7 @@ Rest begin_resize(const Block& block) {
   Rest rest = {};
   if (block.heap == nullptr || !block.heap->samples) return rest;
   rest.had = take_sample(block.header->start, &rest.sample);
-  block.header->home = nullptr;
+  block.header->user = nullptr;
   return rest;
 }
 
@@ -202,7 +202,7 @@ void end_resize(const Rest& rest, const Block& block, void* resized, size_t size
   if (resized == nullptr) {
     if (!rest.had) return;
     put_back(rest.sample);
-    block.header->home = block.heap;
+    block.header->user = block.heap;
     return;
   }
   if (rest.had) end_sample(rest.sample);

@@ -66,7 +66,7 @@ __attribute__((no_sanitize("thread"))) void sum_tags(TagTotal (&totals)[kTags]) 
   }
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     const unsigned row = heap->tag_row;
-    if (heap->user || row >= kTags) continue;
+    if (row >= kTags) continue;
     totals[row].bytes += heap->drawn_bytes;
     totals[row].blocks += heap->drawn_blocks;
     totals[row].reused += heap->reused_bytes;

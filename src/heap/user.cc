@@ -9,31 +9,106 @@
 #include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/hooks.h"
+#include "heap/idle.h"
 #include "heap/large.h"
-#include "heap/refill.h"
-#include "heap/release.h"
 #include "heap/sampling.h"
 
 namespace hummock::heap {
 namespace {
 
-void* take_locked(Heap* heap, size_t align, size_t size, bool* zeroed) {
+SlabHeader* add_slab(UserHeap* heap, unsigned size_class) {
+  if (tick_pending()) tick();
+  SlabHeader* slab = slab::create(size_class, Kind::own_slab);
+  if (slab == nullptr) return nullptr;
+  slab::Rest none = {};
+  slab::set_bin(slab, &user_bin, &none);
+  set_relaxed(slab->user, heap);
+  heap->open[size_class].push_front(slab);
+  return slab;
+}
+
+// Blocks never handed out become the slab's list. False: there are none.
+bool carve_more(SlabHeader* slab) {
+  slab::Rest none = {};
+  const slab::List list = slab::take_blocks(slab, &none);
+  if (list.first == nullptr) return false;
+  // Others free here with the lock held, so nothing comes back any other way.
+  if (none.count != 0) slab::corrupted(slab, "a block was freed twice, by different threads");
+  slab->free = list.first;
+  slab->live = static_cast<uint16_t>(slab->live - list.count);
+  return true;
+}
+
+bool has_freed(const SlabHeader* slab) {
+  return slab->free != slab::end_of(slab);
+}
+
+// The slab to take a block from next. What was freed comes before memory never touched.
+SlabHeader* first_slab(SlabList& open) {
+  SlabHeader* slab = open.front();
+  if (slab == nullptr || has_freed(slab) || slab->next == nullptr || !has_freed(slab->next)) return slab;
+  open.push_back(open.pop_front());
+  return open.front();
+}
+
+void* take_small(UserHeap* heap, unsigned size_class) {
+  SlabList& open = heap->open[size_class];
+  for (;;) {
+    SlabHeader* slab = first_slab(open);
+    if (slab == nullptr) slab = add_slab(heap, size_class);
+    if (slab == nullptr) return nullptr;
+    if (has_freed(slab) || carve_more(slab)) {
+      void* block = pop_list(&slab->free);
+      if (__builtin_expect(block == nullptr, false)) bad_bin(slab->free, size_class);
+      ++slab->live;
+      return block;
+    }
+    slab->full = true;
+    heap->full.push_front(open.pop_front());
+  }
+}
+
+void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
   if (size_class == 0) return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
   *zeroed = false;
-  void* block = pop(&heap->bins[size_class]);
-  return block != nullptr ? block : refill(heap, size_class);
+  return take_small(heap, size_class);
 }
 
-void count_slab(const SlabHeader* slab, hummock_heap_stats_t* out) {
-  out->live_blocks += slab->live;
-  out->live_bytes += slab->live * slab::row_of(slab).block_size;
-  out->mapped_bytes += slab->bytes;
-  out->slabs += 1;
+// A class's only slab stays where little of it was ever used: else a block that comes and goes would make one
+// each time.
+constexpr size_t kMostSpare = 16 << 10;
+
+bool is_spare(const SlabList& open, const SlabHeader* slab) {
+  const size_t used = size_t{slab->carved} * slab::row_of(slab).block_size;
+  return used <= kMostSpare && open.front() == slab && slab->next == nullptr;
+}
+
+void give_small(UserHeap* heap, SlabHeader* slab, void* p) {
+  SlabList& open = heap->open[slab->size_class];
+  if (slab->full) {
+    slab->full = false;
+    heap->full.remove(slab);
+    open.push_front(slab);
+  }
+  slab::put_block(slab, p);
+  if (slab->live != 0 || is_spare(open, slab)) return;
+  open.remove(slab);
+  slab::destroy(slab);
+  if (tick_pending()) tick();
+}
+
+void destroy_all(SlabList& slabs) {
+  while (SlabHeader* slab = slabs.pop_front()) slab::destroy(slab);
 }
 
 void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
-  for (; slab != nullptr; slab = slab->next) count_slab(slab, out);
+  for (; slab != nullptr; slab = slab->next) {
+    out->live_blocks += slab->live;
+    out->live_bytes += slab->live * slab::row_of(slab).block_size;
+    out->mapped_bytes += slab->bytes;
+    out->slabs += 1;
+  }
 }
 
 const hummock_hooks_t* wanted_calls() {
@@ -47,13 +122,15 @@ void* told(void* block, size_t size) {
 
 }  // namespace
 
-Heap* user_create() {
+constinit Bin user_bin = {};
+
+UserHeap* user_create() {
   initialise();
-  Heap* heap = new_user_heap();
-  return heap != nullptr ? heap : static_cast<Heap*>(no_memory());
+  UserHeap* heap = new_user_heap();
+  return heap != nullptr ? heap : static_cast<UserHeap*>(no_memory());
 }
 
-void* user_take(Heap* heap, size_t align, size_t size, bool zero) {
+void* user_take(UserHeap* heap, size_t align, size_t size, bool zero) {
   if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
   bool zeroed = false;
   void* block;
@@ -72,34 +149,34 @@ void* user_take(Heap* heap, size_t align, size_t size, bool zero) {
   return block;
 }
 
-void* user_allocate(Heap* heap, size_t size) {
+void* user_allocate(UserHeap* heap, size_t size) {
   if (is_checked()) return checked::allocate(heap, 0, size, false);
   return told(user_take(heap, 0, size, false), size);
 }
 
-void* user_allocate_zeroed(Heap* heap, size_t size) {
+void* user_allocate_zeroed(UserHeap* heap, size_t size) {
   if (is_checked()) return checked::allocate(heap, 0, size, true);
   return told(user_take(heap, 0, size, true), size);
 }
 
-void* user_allocate_aligned(Heap* heap, size_t align, size_t size) {
+void* user_allocate_aligned(UserHeap* heap, size_t align, size_t size) {
   if (is_checked()) return checked::allocate(heap, align, size, false);
   return told(user_take(heap, align, size, false), size);
 }
 
-void* user_reallocate(Heap* heap, void* p, size_t size) {
+void* user_reallocate(UserHeap* heap, void* p, size_t size) {
   if (is_checked()) return checked::reallocate(heap, p, size, false);
   if (find_block("hummock_heap_realloc", p).heap != heap) bad_pointer("hummock_heap_realloc", p);
   return reallocate(p, size);
 }
 
-void user_release(Heap* heap, void* p) {
+void user_release(UserHeap* heap, void* p) {
   if (is_checked()) return checked::release("hummock_heap_free", p);
   if (const hummock_hooks_t* to = wanted_calls()) hooks::tell_released(to, p);
   user_give(heap, p);
 }
 
-void user_give(Heap* heap, void* p) {
+void user_give(UserHeap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
   if (heap->samples && sampling::release(block, p)) return;
@@ -109,16 +186,16 @@ void user_give(Heap* heap, void* p) {
   } else {
     // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
     check_live("hummock_heap_free", block.header, p, base::die);
-    if (block.header->full) no_longer_full(heap, block.header);
-    release_to_slab(heap, block.header, p);
+    give_small(heap, block.header, p);
   }
 }
 
-void user_destroy(Heap* heap) {
+void user_destroy(UserHeap* heap) {
   if (is_checked() && !checked::forget(heap)) return;
   {
     os::LockGuard guard(heap->lock);
-    drop_slabs(heap);
+    for (SlabList& slabs : heap->open) destroy_all(slabs);
+    destroy_all(heap->full);
     while (SlabHeader* header = heap->large.front()) {
       release_large(header, claim_large("hummock_heap_destroy", header));
     }
@@ -126,20 +203,14 @@ void user_destroy(Heap* heap) {
   delete_user_heap(heap);
 }
 
-void user_name(Heap* heap, const char* name) {
+void user_name(UserHeap* heap, const char* name) {
   os::LockGuard guard(heap->lock);
   base::copy_printable(name != nullptr ? name : "", heap->name, sizeof heap->name);
 }
 
-void user_stats(Heap* heap, hummock_heap_stats_t* out) {
+void user_stats(UserHeap* heap, hummock_heap_stats_t* out) {
   os::LockGuard guard(heap->lock);
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) count_slab(heap->current[c], out);
-    count_list(heap->partial[c].front(), out);
-    const size_t at_hand = count_at_hand(heap, c);  // counts as in use in the slabs
-    out->live_blocks -= at_hand;
-    out->live_bytes -= at_hand * slab::kTable.row[c].block_size;
-  }
+  for (const SlabList& slabs : heap->open) count_list(slabs.front(), out);
   count_list(heap->full.front(), out);
   for (const SlabHeader* header = heap->large.front(); header != nullptr; header = header->next) {
     out->live_blocks += 1;

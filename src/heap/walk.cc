@@ -66,12 +66,12 @@ struct Large {
 
 // What the header is of is the heap's, or, without one, no first-class heap's. A slab's blocks go to *live, a
 // large block is returned.
-HUMMOCK_RACY Large look(const SlabHeader* header, const Heap* heap, Live* live) {
+HUMMOCK_RACY Large look(const SlabHeader* header, const UserHeap* heap, Live* live) {
   live->carved = 0;
   const Kind kind = header->kind;
-  const Heap* home = header->home;
-  const bool processes = home == nullptr || !home->user || home->internal;
-  const bool wanted = heap != nullptr ? home == heap : kind == Kind::slab || processes;
+  const UserHeap* owner = header->user;
+  const bool processes = kind == Kind::slab || owner == nullptr || owner->internal;
+  const bool wanted = heap != nullptr ? kind != Kind::slab && owner == heap : processes;
   if (!wanted) return {};
   if (kind == Kind::large) return {header->start, header->bytes};
   if (kind == Kind::own_slab || (kind == Kind::slab && heap == nullptr)) look_at(header, live);
@@ -79,15 +79,15 @@ HUMMOCK_RACY Large look(const SlabHeader* header, const Heap* heap, Live* live) 
 }
 
 // A first-class heap's headers stay as they are while its lock is held.
-Large look_locked(const SlabHeader* header, Heap* heap, Live* live) {
+Large look_locked(const SlabHeader* header, UserHeap* heap, Live* live) {
   if (heap == nullptr) return look(header, nullptr, live);
   live->carved = 0;
-  if (relaxed(header->home) != heap) return {};
+  if (relaxed(header->user) != heap) return {};
   os::LockGuard guard(heap->lock);
   return look(header, heap, live);
 }
 
-bool walk_huge(const Heap* heap, const Visitor& visitor) {
+bool walk_huge(const UserHeap* heap, const Visitor& visitor) {
   constexpr unsigned kTogether = 32;
   pages::HugeBlock blocks[kTogether];
   const char* last = nullptr;
@@ -95,8 +95,8 @@ bool walk_huge(const Heap* heap, const Visitor& visitor) {
     const unsigned count = pages::list_huge(last, blocks, kTogether);
     for (unsigned i = 0; i < count; ++i) {
       last = blocks[i].start;
-      const Heap* home = blocks[i].home;
-      if (home != heap && !(heap == nullptr && home->internal)) continue;
+      const UserHeap* owner = blocks[i].heap;
+      if (owner != heap && !(heap == nullptr && owner->internal)) continue;
       if (visitor.visit(visitor.context, blocks[i].start, blocks[i].bytes) == 0) return false;
     }
     if (count < kTogether) return true;
@@ -105,7 +105,7 @@ bool walk_huge(const Heap* heap, const Visitor& visitor) {
 
 }  // namespace
 
-void walk_blocks(Heap* heap, const Visitor& visitor) {
+void walk_blocks(UserHeap* heap, const Visitor& visitor) {
   pages::Headers all;
   Live live;
   while (const SlabHeader* header = all.next()) {
@@ -120,6 +120,7 @@ namespace {
 
 // Is the slab the one that its heap, whose record stays for ever, hands out blocks from?
 HUMMOCK_RACY bool is_current(const SlabHeader* slab) {
+  if (slab->kind == Kind::own_slab) return slab->user->open[slab->size_class].front() == slab;
   const uintptr_t owner = owner_of(slab) & ~kDirect;
   if (owner == kNobody || owner == kShared) return false;
   return reinterpret_cast<const Heap*>(owner)->current[slab->size_class] == slab;

@@ -2,7 +2,7 @@
 #ifndef HUMMOCK_HEAP_WALK_H
 #define HUMMOCK_HEAP_WALK_H
 
-#include "heap/heap.h"
+#include "heap/user.h"
 
 namespace hummock::heap {
 
@@ -12,7 +12,7 @@ struct Visitor {
 };
 
 // As hummock_heap_walk, for a heap or for all that is in none; not for the modes that see every call.
-void walk_blocks(Heap* heap, const Visitor& visitor);
+void walk_blocks(UserHeap* heap, const Visitor& visitor);
 
 // As hummock_slab_utilisation.
 int utilisation(const void* p);

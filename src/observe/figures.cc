@@ -5,10 +5,10 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "heap/allowance.h"
-#include "heap/heap.h"
 #include "heap/served.h"
 #include "heap/slow_time.h"
 #include "heap/tag.h"
+#include "heap/user.h"
 #include "os/os.h"
 #include "pages/limits.h"
 
@@ -19,42 +19,47 @@ static_assert(slab::kClasses - 1 <= HUMMOCK_PAGE_CLASSES);
 static_assert(options::kCount <= HUMMOCK_PAGE_OPTIONS);
 static_assert(heap::kTags == HUMMOCK_PAGE_TAGS && heap::kTimeBuckets == HUMMOCK_PAGE_TIMES);
 
-void begin_row(hummock_page_heap_t* row, const heap::Heap* heap, uint64_t number) {
+void begin_row(hummock_page_heap_t* row, const heap::UserHeap* heap, uint64_t number) {
   row->number = number;
   base::copy_printable(heap->name, row->name, sizeof row->name);
+}
+
+HUMMOCK_RACY void list_threads(hummock_figures_t* out) {
+  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) {
+    if (!heap->attached || heap->forks != heap::forks) continue;
+    out->cached += heap->held;
+    if (out->threads++ < HUMMOCK_PAGE_THREADS)
+      out->thread[out->thread_count++] = {heap->thread_id, heap->held, heap->earned};
+  }
 }
 
 // All of them at once: they come first, so that slabs find their heaps.
 HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
   uint64_t number = 0;
-  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) ++number;
-  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record, --number) {
-    if (heap->user && !heap->internal) {
-      if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
-    } else if (heap->attached && heap->forks == heap::forks) {
-      out->cached += heap->held;
-      if (out->threads++ < HUMMOCK_PAGE_THREADS)
-        out->thread[out->thread_count++] = {heap->thread_id, heap->held, heap->earned};
-    }
+  const heap::UserHeap* const first = heap::all_user_heaps();
+  for (const heap::UserHeap* heap = first; heap != nullptr; heap = heap->next_record) ++number;
+  for (const heap::UserHeap* heap = first; heap != nullptr; heap = heap->next_record, --number) {
+    if (!heap->used || heap->internal) continue;
+    if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
   }
 }
 
 // Numbers count from the oldest record: that of a heap is how many records are behind it. Null: it has no
 // row.
-hummock_page_heap_t* row_of_heap(hummock_figures_t* out, const heap::Heap* home) {
-  if (home == nullptr || out->heap_count == 0) return nullptr;
+hummock_page_heap_t* row_of_heap(hummock_figures_t* out, const heap::UserHeap* owner) {
+  if (owner == nullptr || out->heap_count == 0) return nullptr;
   uint64_t number = 0;
   // From the first one: what a header leads to may be newer than what of it is seen here.
-  for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record)
-    number = heap == home || number != 0 ? number + 1 : 0;
+  for (const heap::UserHeap* heap = heap::all_user_heaps(); heap != nullptr; heap = heap->next_record)
+    number = heap == owner || number != 0 ? number + 1 : 0;
   for (uint32_t i = 0; i < out->heap_count; ++i) {
     if (out->heap[i].number == number) return &out->heap[i];
   }
   return nullptr;
 }
 
-void add_to_heap(hummock_figures_t* out, const heap::Heap* home, size_t live, size_t bytes) {
-  hummock_page_heap_t* row = row_of_heap(out, home);
+void add_to_heap(hummock_figures_t* out, const heap::UserHeap* owner, size_t live, size_t bytes) {
+  hummock_page_heap_t* row = row_of_heap(out, owner);
   if (row == nullptr) return;
   row->live += live;
   row->bytes += bytes;
@@ -97,6 +102,7 @@ void Gathering::begin(hummock_figures_t* out) {
   out->class_count = slab::kClasses - 1;
   for (unsigned c = 1; c < slab::kClasses; ++c)
     out->classes[c - 1].block_size = slab::kTable.row[c].block_size;
+  list_threads(out);
   list_heaps(out);
   list_options(out);
   list_tags(out);
@@ -112,7 +118,7 @@ void Gathering::count_slab(const Seen& slab) {
   row.purged += slab.purged;
   row.untouched += slab.untouched;
   if (slab.kind == Kind::own_slab)
-    add_to_heap(out_, slab.home, slab.live_blocks * row.block_size, slab.bytes);
+    add_to_heap(out_, slab.heap, slab.live_blocks * row.block_size, slab.bytes);
 }
 
 void Gathering::visit(const SlabHeader* header) {
@@ -121,7 +127,7 @@ void Gathering::visit(const SlabHeader* header) {
   if (seen.kind != Kind::large) return;
   out_->large_blocks += 1;
   out_->large_bytes += seen.bytes;
-  add_to_heap(out_, seen.home, seen.bytes, seen.bytes);
+  add_to_heap(out_, seen.heap, seen.bytes, seen.bytes);
 }
 
 bool Gathering::step(unsigned slots) {

@@ -16,7 +16,7 @@ struct Seen {
   size_t purged;        // bytes of pages that were given back
   size_t untouched;     // bytes that the allocator has never touched
   size_t bytes;         // of the slab, or of the block
-  const heap::Heap* home;
+  const heap::UserHeap* heap;
   bool is_slab() const { return kind == Kind::slab || kind == Kind::own_slab; }
 };
 

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "heap/heap.h"
+#include "heap/allowance.h"
 #include "heap/served.h"
+#include "heap/user.h"
 #include "observe/seen.h"
 #include "os/os.h"
 
@@ -51,7 +52,8 @@ void collect(hummock_stats_t* out) {
   }
   out->committed = committed_bytes(totals, sum.purged);
   out->resident = os::resident_bytes() + totals.pinned;  // which the system counts apart
-  heap::count_heaps(&out->threads, &out->heaps);
+  out->threads = heap::count_threads();
+  out->heaps = heap::count_user_heaps();
   heap::served::add_figures(out);
 }
 

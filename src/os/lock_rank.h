@@ -14,7 +14,8 @@ enum class Rank : uint8_t {
   spaces,       // space/registry.cc
   checked,      // heap/checked.cc
   heap_pool,    // heap/attach.cc
-  heap,         // heap/heap.h: one for each first-class heap
+  user_pool,    // heap/user_record.cc
+  heap,         // heap/user.h: one for each first-class heap
   idle,         // heap/idle.cc
   shard,        // shard/shard.cc: one for each
   growth,       // pages/page_heap.cc: who adds a region
@@ -28,7 +29,7 @@ enum class Rank : uint8_t {
 };
 
 constexpr const char* name_of(Rank rank) {
-  constexpr const char* kNames[] = {"start",     "proxies", "spaces",  "checked",     "heap pool",
+  constexpr const char* kNames[] = {"start",     "proxies", "spaces",  "checked",     "heap pool", "user pool",
                                     "heap",      "idle",    "shard",   "growth",      "mappings",
                                     "page heap", "records", "reserve", "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));

@@ -132,7 +132,7 @@ SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
     all.remove(header);
     account(-1, -static_cast<ptrdiff_t>(header->bytes));
   }
-  moved->home = header->home;
+  moved->user = header->user;
   moved->advised = header->advised;
   note_resized(header, header->bytes, bytes);
   note_fresh(bytes - header->bytes);
@@ -265,12 +265,12 @@ void insert(const HugeBlock& block, HugeBlock* out, unsigned* count, unsigned mo
 
 }  // namespace
 
-// `home` is written by who has just been given the block.
+// `user` is written by who has just been given the block.
 __attribute__((no_sanitize("thread"))) unsigned list_huge(const char* above, HugeBlock* out, unsigned most) {
   os::LockGuard guard(mappings_lock);
   unsigned count = 0;
   for (const SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
-    if (header->start > above) insert({header->start, header->bytes, header->home}, out, &count, most);
+    if (header->start > above) insert({header->start, header->bytes, header->user}, out, &count, most);
   }
   return count;
 }

@@ -121,7 +121,7 @@ void visit_headers(void (*visit)(const SlabHeader*, void*), void* context);
 struct HugeBlock {
   char* start;
   size_t bytes;
-  const heap::Heap* home;
+  const heap::UserHeap* heap;  // null: of none
 };
 // Those that stand above an address, by address: as many of the lowest as there is room for, and how many
 // those are. Under a lock: a step for each mapping.

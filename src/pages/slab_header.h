@@ -10,6 +10,7 @@ namespace hummock {
 
 namespace heap {
 struct Heap;
+struct UserHeap;
 struct Bin;
 }  // namespace heap
 
@@ -49,7 +50,7 @@ struct SlabHeader {
                         // the start of a carved block. 0: every free looks closely. In each slot. Atomic,
                         // relaxed.
   uintptr_t owner;  // the heap that has the slab; heap + kDirect; kNobody; kShared. In each slot. Atomic,
-                    // relaxed: only a heap itself stores or removes its own address.
+                    // relaxed: only a heap itself stores or removes its own address. own_slab: kNobody.
   union {
     void* free;             // slab: blocks freed and not yet taken, linked (slab/free_block.h)
     SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
@@ -69,7 +70,10 @@ struct SlabHeader {
     SlabHeader* inbox_next;  // written by who set the queued flag, until dequeued
     uint64_t rests_since;    // huge: see pages/kept.h
   };
-  heap::Heap* home;      // atomic; slab: the heap that last owned it (a hint); own_slab, large: its heap
+  union {                  // atomic
+    heap::Heap* home;      // slab: the heap that last owned it: a hint
+    heap::UserHeap* user;  // own_slab, large, huge: its first-class heap; null: none
+  };
   size_t bytes;          // of the span; large, huge: room of the block
   uint32_t shared_live;  // shared: blocks in use when it was given away
   uint32_t notify;       // remote frees that make it worth somebody's attention

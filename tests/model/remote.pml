@@ -1,7 +1,7 @@
 // Remote frees, inboxes, shared slabs, adoption and thread exit: one step per atomic operation.
 // The code: src/slab/slab.cc, src/heap/{remote,refill,release,attach}.cc, src/shard/shard.cc; an inline
 // bears its function's name. There is one slab header, which is a slab again and again; two heaps with
-// their threads; threads that only free; and, if asked for, a first-class heap whose record is used again.
+// their threads; threads that only free; and, if asked for, a first-class heap.
 //
 // What is joined in one `atomic` loses no behaviour:
 //   - what only one thread may touch (a chain that was taken, the owner's line; assertions on `holder`

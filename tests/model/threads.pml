@@ -201,41 +201,19 @@ next:
 }
 #endif
 
-// Nobody frees here from outside its lock, so all it has to do with the rest is that its slab's header
-// may still be flagged. It is destroyed with its slab; then a thread gets its record, and ends.
+// Nobody frees here from outside its lock, so it has no inbox, and its slab names no owner: its header may
+// still be flagged.
 proctype first_class_heap(byte me) {
-  short old, word;
-  byte bound, to, b, n, t, m, mask;
   bit current;
 
   if
   :: atomic { span_free -> create() }
      notify = WANT;
+#ifdef MUTANT_NAMED_FIRST_CLASS
      owner = me;
-     if
-     :: atomic { inbox[me - A] == HEADER -> take_inbox(EMPTY); clear_queued(); t = 0 }  // current
-     :: true
-     fi;
-     atomic { current = 0; destroy() }
-  :: true
-  fi;
-  // delete_user_heap
-#ifndef MUTANT_NO_SEAL_OF_FIRST_CLASS
-  atomic { take_inbox(SEALED) }
-  if
-  :: atomic { t -> t = 0; clear_queued() }
-     reconsider()
-  :: else
-  fi;
 #endif
-  // new_record, attach
-  atomic { assert(inbox[me - A] != HEADER); inbox[me - A] = EMPTY }
-  // detach
-  atomic { take_inbox(SEALED) }
-  if
-  :: atomic { t -> t = 0; clear_queued() }
-     reconsider()
-  :: else
+     atomic { destroy() }
+  :: true
   fi;
   done++
 }

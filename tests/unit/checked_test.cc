@@ -8,6 +8,7 @@
 
 #include "heap/checked.h"
 #include "heap/checked_record.h"
+#include "heap/user.h"
 #include "support/capture.h"
 #include "support/figures.h"
 #include "support/support.h"
@@ -280,16 +281,16 @@ TEST_CASE("a heap ends with its blocks, live or in quarantine") {
 TEST_CASE("a heap one of whose blocks somebody holds for good stays, but not in the child of a fork") {
   hummock_heap_t* handle = hummock_heap_create();
   REQUIRE(handle != nullptr);
-  auto* heap = reinterpret_cast<hummock::heap::Heap*>(handle);
+  auto* heap = reinterpret_cast<hummock::heap::UserHeap*>(handle);
   heap->leaving = 1;  // as a thread would that took a block out of quarantine
   const Ending child = ending_of([&] {
     hummock_heap_destroy(handle);
-    if (heap->user) abort();
+    if (heap->used) abort();
   });
   CHECK_FALSE(child.aborted);
   hummock_heap_destroy(handle);
-  CHECK(heap->user);
+  CHECK(heap->used);
   heap->leaving = 0;
   hummock_heap_destroy(handle);
-  CHECK_FALSE(heap->user);
+  CHECK_FALSE(heap->used);
 }

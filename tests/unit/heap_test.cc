@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <hummock/hummock.h>
+#include <stdio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -94,6 +97,66 @@ TEST_CASE("destroy frees every block") {
   CHECK(about(after.live, before.live));
   CHECK(after.large_blocks == before.large_blocks);
   CHECK(after.mapped <= before.mapped + 32 * kMiB);
+}
+
+// Of the process, in bytes.
+size_t resident() {
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  size_t total = 0, pages = 0;
+  const int fields = fscanf(file, "%zu %zu", &total, &pages);
+  fclose(file);
+  return fields == 2 ? pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+TEST_CASE("many small heaps") {
+  constexpr size_t kHeaps = 4000;
+  std::vector<hummock_heap_t*> heaps(kHeaps);
+  const size_t records = figures().metadata;
+  const size_t before = resident();
+  for (hummock_heap_t*& heap : heaps) REQUIRE((heap = hummock_heap_create()) != nullptr);
+  CHECK(figures().metadata - records <= kHeaps * 2048);
+  for (hummock_heap_t* heap : heaps) {
+    void* block = hummock_heap_malloc(heap, 100);
+    REQUIRE(block != nullptr);
+    support::fill(block, 1, 100);
+  }
+  const bool small_pages = sysconf(_SC_PAGESIZE) == 4096;
+  CHECK((HUMMOCK_TEST_EMULATED || !small_pages || resident() - before <= kHeaps * 6656));
+  for (hummock_heap_t* heap : heaps) hummock_heap_destroy(heap);
+}
+
+TEST_CASE("a heap keeps one slab of a class where little was used, and gives the others back") {
+  hummock_heap_t* heap = hummock_heap_create();
+  REQUIRE(heap != nullptr);
+  void* first = hummock_heap_malloc(heap, 100);
+  hummock_heap_free(heap, first);
+  CHECK(figures(heap).slabs == 1);
+  CHECK(hummock_heap_malloc(heap, 100) == first);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 5000; ++i) blocks.push_back(hummock_heap_malloc(heap, 100));
+  CHECK(figures(heap).slabs > 5);
+  for (void* block : blocks) hummock_heap_free(heap, block);
+  hummock_heap_free(heap, first);
+  CHECK(figures(heap).slabs <= 1);
+  hummock_heap_free(heap, hummock_heap_malloc(heap, 60000));
+  CHECK(figures(heap).slabs <= 1);
+  hummock_heap_destroy(heap);
+}
+
+TEST_CASE("a heap hands out what was freed before memory never touched") {
+  hummock_heap_t* heap = hummock_heap_create();
+  REQUIRE(heap != nullptr);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(hummock_heap_malloc(heap, 5000));
+  std::vector<void*> freed;
+  for (size_t i = 0; i < blocks.size(); i += 4) freed.push_back(blocks[i]);
+  for (void* block : freed) hummock_heap_free(heap, block);
+  for (size_t i = 0; i < freed.size(); ++i) {
+    void* block = hummock_heap_malloc(heap, 5000);
+    CHECK(std::find(freed.begin(), freed.end(), block) != freed.end());
+  }
+  hummock_heap_destroy(heap);
 }
 
 TEST_CASE("several threads in one heap") {
