@@ -9,6 +9,7 @@
 #include "heap/attach.h"
 #include "heap/block.h"
 #include "heap/checked_record.h"
+#include "heap/quarantine.h"
 #include "heap/user.h"
 #include "os/backtrace.h"
 #include "os/os.h"
@@ -24,20 +25,17 @@ constexpr size_t kMostAlign = size_t{1} << 31;  // so that the record's fields h
 os::Lock<os::Rank::checked> lock;
 UserHeap* heaps[kHeaps];  // each set once, atomically
 RecordList live;          // guarded by lock
-Record* next_looked;      // by check_all, which lets go of the lock between. Guarded by lock.
 
-// The quarantine, oldest first, linked by `next` alone: nobody was near these records for long, and whoever
-// takes one out shall touch no other. Each one's `prev` is a hint: the one pushed kAhead later, which is
-// fetched into the cache when its turn comes near. Guarded by lock.
-constexpr size_t kAhead = 8;
-struct Quarantine {
-  Record* oldest;
-  Record* newest;
-  size_t bytes;
-  size_t count;
-  size_t pushed;
-  Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
-} freed;
+// Both guarded by lock.
+Quarantine freed;
+// Of blocks that are too large for it, the last ones keep their addresses, so that a thread which frees one
+// once more finds its record, and not a hole. Their memory goes.
+Quarantine hollow;
+constexpr size_t kMostHollow = 8;
+
+Quarantine& quarantine_of(const Record* record) {
+  return record->hollow ? hollow : freed;
+}
 
 UserHeap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
@@ -59,61 +57,6 @@ void take_out_live(Record* record) {
   live.remove(record);
 }
 
-void push_freed(Record* record) {
-  Record*& before = freed.recent[freed.pushed++ % kAhead];
-  if (before != nullptr && freed.count >= kAhead) before->prev = record;
-  before = record;
-  record->next = record->prev = nullptr;
-  (freed.oldest != nullptr ? freed.newest->next : freed.oldest) = record;
-  freed.newest = record;
-  freed.bytes += record->room();
-  freed.count += 1;
-}
-
-void fetch(const Record* record) {
-  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(record) + 64 * i);
-}
-
-// Who destroys a heap waits for its blocks that others took out of quarantine and still hold. Heaps of this
-// mode itself are never destroyed. An overwritten record may name anything.
-bool is_awaited(const Record* record) {
-  return !is_process_heap(record->heap) && is_whole(record);
-}
-
-// What the quarantine holds too much of, oldest first, linked by `next`.
-Record* take_surplus(size_t most) {
-  if (freed.bytes <= most) return nullptr;
-  Record* first = freed.oldest;
-  Record* last = nullptr;
-  for (; freed.oldest != nullptr && freed.bytes > most; freed.oldest = last->next) {
-    last = freed.oldest;
-    if (last->prev != nullptr) fetch(last->prev);
-    if (next_looked == last) next_looked = last->next;
-    if (is_awaited(last)) __atomic_fetch_add(&last->heap->leaving, 1, __ATOMIC_RELAXED);
-    freed.bytes -= last->room();
-    freed.count -= 1;
-  }
-  if (last != nullptr) last->next = nullptr;
-  return first;
-}
-
-// Those of a heap that ends.
-void drop_freed(const UserHeap* heap) {
-  Record* kept = nullptr;  // the last one
-  for (Record* record = freed.oldest; record != nullptr; record = record->next) {
-    if (record->heap != heap) {
-      kept = record;
-      continue;
-    }
-    if (next_looked == record) next_looked = record->next;
-    freed.bytes -= record->room();
-    freed.count -= 1;
-    (kept != nullptr ? kept->next : freed.oldest) = record->next;
-  }
-  freed.newest = kept;
-  for (Record*& recent : freed.recent) recent = nullptr;
-}
-
 // ---- The end of a block -------------------------------------------------------------------------
 
 // Out of quarantine for good.
@@ -127,7 +70,8 @@ void let_go(Record* record) {
   UserHeap* heap = record->heap;
   const bool awaited = is_awaited(record);
   record->seal = 0;
-  user_give(heap, record);
+  const bool whole = !record->hollow || allow_inside(record);
+  if (whole) user_give(heap, record);  // else its addresses are lost
   // release: pairs with the acquire of all_left; all of the above is done.
   if (awaited) __atomic_fetch_sub(&heap->leaving, 1, __ATOMIC_RELEASE);
 }
@@ -155,41 +99,52 @@ void claim(const char* call, Record* record) {
   // acquire: pairs with the release of a realloc that gave the block back.
   if (!__atomic_compare_exchange(&record->state, &state, &freeing, false, __ATOMIC_ACQUIRE,
                                  __ATOMIC_RELAXED)) {
-    // A block that no quarantine holds may be unmapped any moment: what the report needs is read now.
-    Record seen = {};
-    seen.size = record->size;
-    seen.allocated_in = record->allocated_in;
-    seen.allocated_by = record->allocated_by;
-    seen.state = State::freeing;
-    const void* block = record->user();
-    const bool stays = seen.size <= options::values.quarantine;
-    if (stays) await_freed(record);
-    report(report_line() << call << "(" << block << "): double free: the block of " << seen.size
-                         << " bytes is free already",
-           stays ? record : &seen);
+    await_freed(record);
+    report(report_line() << call << "(" << static_cast<const void*>(record->user())
+                         << "): double free: the block of " << record->size << " bytes is free already",
+           record);
   }
   check_guards(call, record);
+}
+
+void let_go_all(Record* surplus) {
+  while (surplus != nullptr) {
+    Record* oldest = surplus;
+    surplus = oldest->next;
+    let_go(oldest);
+  }
 }
 
 // The block is claimed.
 void retire(Record* record) {
   record->freed_in = os::thread_number();
   record->freed_by = current_stack(options::values.stacks);
-  poison(record);
   const size_t most = options::values.quarantine;
+  record->hollow = record->size > most && may_be_hollow(record);
+  poison(record);
+  if (record->hollow) deny_inside(record);
   Record* surplus;
   {
     os::LockGuard guard(lock);
     take_out_live(record);
     // release: who reads freed sees the stack of the free.
     set_state(record, State::freed);
-    push_freed(record);
-    surplus = take_surplus(most);
+    Quarantine& all = quarantine_of(record);
+    push(all, record);
+    surplus = record->hollow ? take_surplus(all, SIZE_MAX, kMostHollow) : take_surplus(all, most, SIZE_MAX);
   }
-  while (surplus != nullptr) {
-    Record* oldest = surplus;
-    surplus = oldest->next;
-    let_go(oldest);
+  let_go_all(surplus);
+}
+
+// Memory is short.
+void empty_quarantines() {
+  for (Quarantine* all : {&hollow, &freed}) {
+    Record* surplus;
+    {
+      os::LockGuard guard(lock);
+      surplus = take_surplus(*all, 0, 0);
+    }
+    let_go_all(surplus);
   }
 }
 
@@ -212,6 +167,10 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   if (heap == nullptr) heap = own_heap();
   if (heap == nullptr) return no_memory();
   char* raw = static_cast<char*>(user_take(heap, 0, total, zero));
+  if (raw == nullptr) {
+    empty_quarantines();
+    raw = static_cast<char*>(user_take(heap, 0, total, zero));
+  }
   if (raw == nullptr) return nullptr;
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
@@ -223,6 +182,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   record->after = static_cast<uint16_t>(after < kMostGuard ? after : kMostGuard);
   record->align_log = align == 0 ? 0 : static_cast<uint8_t>(base::log2_floor(align));
   record->array = Array::no;
+  record->hollow = false;
   fill_guards(record);
   if (!zero) memset(user, kFresh, size < kMostGuard ? size : kMostGuard);
   record->allocated_in = os::thread_number();
@@ -291,7 +251,7 @@ bool forget(UserHeap* heap) {
       if (record->heap == heap) take_out_live(record);
       record = next;
     }
-    drop_freed(heap);
+    for (Quarantine* all : {&freed, &hollow}) drop(*all, heap);
   }
   return all_left(heap);
 }
@@ -341,9 +301,11 @@ Record* look_at_some() {
   return nullptr;
 }
 
-bool begin_looking(bool at_live) {
+enum class Where { live, freed, hollow };
+
+bool begin_looking(Where where) {
   os::LockGuard guard(lock);
-  next_looked = at_live ? live.front() : freed.oldest;
+  next_looked = where == Where::live ? live.front() : where == Where::freed ? freed.oldest : hollow.oldest;
   return next_looked != nullptr;
 }
 
@@ -354,11 +316,11 @@ bool is_looking() {
 
 }  // namespace
 
-// A block that is freed meanwhile goes from the first list to the end of the second, and is looked at there.
+// A block that is freed meanwhile goes from the first list to the end of another, and is looked at there.
 void check_all() {
   if (!is_checked()) return;
-  for (const bool at_live : {true, false}) {
-    for (bool more = begin_looking(at_live); more; more = is_looking()) {
+  for (const Where where : {Where::live, Where::freed, Where::hollow}) {
+    for (bool more = begin_looking(where); more; more = is_looking()) {
       if (Record* record = look_at_some()) say_unsound(record);
     }
   }

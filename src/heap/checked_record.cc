@@ -7,6 +7,7 @@
 #include "heap/block.h"
 #include "heap/diagnose.h"
 #include "os/backtrace.h"
+#include "os/os.h"
 
 namespace hummock::heap::checked {
 namespace {
@@ -107,6 +108,37 @@ void poison(Record* record) {
     memset(record->user(), kFreed, kPoisonEnds);
     memset(record->user() + record->size - kPoisonEnds, kFreed, kPoisonEnds);
   }
+}
+
+namespace {
+
+// What of a large block is not poisoned.
+struct Inside {
+  char* start;
+  size_t size;
+};
+Inside inside_of(Record* record) {
+  const auto user = reinterpret_cast<uintptr_t>(record->user());
+  const uintptr_t first = base::align_up(user + kPoisonEnds, os::page_size());
+  const uintptr_t end = base::align_down(user + record->size - kPoisonEnds, os::page_size());
+  return {reinterpret_cast<char*>(first), end - first};
+}
+
+}  // namespace
+
+bool may_be_hollow(Record* record) {
+  const SlabHeader* header = pages::find_header(record);
+  return header != nullptr && header->kind == Kind::huge && record->size > 4 * kPoisonEnds;
+}
+
+void deny_inside(Record* record) {
+  const Inside inside = inside_of(record);
+  os::deny(inside.start, inside.size);
+}
+
+bool allow_inside(Record* record) {
+  const Inside inside = inside_of(record);
+  return os::allow(inside.start, inside.size);
 }
 
 void await_freed(Record* record) {

@@ -32,6 +32,7 @@ struct alignas(16) Record {
   uint16_t after;     // bytes behind the block that are guarded
   uint8_t align_log;  // of the alignment asked for; 0: none
   Array array;        // atomic
+  bool hollow;        // freed, and too large for the quarantine
 
   char* user() { return reinterpret_cast<char*>(this) + size_t{before} * kUnit; }
   size_t align() const { return align_log == 0 ? 0 : size_t{1} << align_log; }
@@ -51,6 +52,11 @@ inline constexpr unsigned char kFreed = 0xde;
 void seal(Record* record);
 void fill_guards(Record* record);
 void poison(Record* record);
+// A block with a mapping of its own may be hollow: then its inside, all but its ends, has no memory, and who
+// uses it faults. False: the system has no memory.
+bool may_be_hollow(Record* record);
+void deny_inside(Record* record);
+bool allow_inside(Record* record);
 
 inline State state_of(const Record* record) {
   // acquire: pairs with the releases of whoever brought the block there.

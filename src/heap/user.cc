@@ -105,7 +105,7 @@ void destroy_all(SlabList& slabs) {
 void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
   for (; slab != nullptr; slab = slab->next) {
     out->live_blocks += slab->live;
-    out->live_bytes += slab->live * slab::row_of(slab).block_size;
+    out->live_bytes += size_t{slab->live} * slab::row_of(slab).block_size;
     out->mapped_bytes += slab->bytes;
     out->slabs += 1;
   }

@@ -134,6 +134,12 @@ bool deny(void* address, size_t size) {
   return calls.map(address, size, PROT_NONE, flags) != MAP_FAILED;
 }
 
+bool allow(void* address, size_t size) {
+  KeepErrno keep;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  return calls.map(address, size, PROT_READ | PROT_WRITE, flags) != MAP_FAILED;
+}
+
 void unmap_maps() {}
 
 bool purge(void* address, size_t size) {

@@ -29,9 +29,9 @@ enum class Rank : uint8_t {
 };
 
 constexpr const char* name_of(Rank rank) {
-  constexpr const char* kNames[] = {"start",     "proxies", "spaces",  "checked",     "heap pool", "user pool",
-                                    "heap",      "idle",    "shard",   "growth",      "mappings",
-                                    "page heap", "records", "reserve", "large pages", "region log"};
+  constexpr const char* kNames[] = {
+      "start", "proxies", "spaces",   "checked",   "heap pool", "user pool", "heap",        "idle",
+      "shard", "growth",  "mappings", "page heap", "records",   "reserve",   "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));
   return kNames[static_cast<unsigned>(rank)];
 }

@@ -67,8 +67,10 @@ void* map_shared(const char* name, size_t size);
 // Gives address space back. False when the system refused (its map count is exhausted).
 bool unmap(void* address, size_t size);
 
-// Takes all access from pages that nobody has touched. False when refused.
+// Takes the memory and all access from pages. False when refused.
 bool deny(void* address, size_t size);
+// Gives access back to pages that map() handed out and deny() took; they read zero. False: no memory.
+bool allow(void* address, size_t size);
 
 // Gives address space a name, which /proc/<process>/smaps shows. False: the system knows no names.
 bool name_mapping(void* address, size_t size, const char* name);

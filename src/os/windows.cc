@@ -165,6 +165,10 @@ bool deny(void* address, size_t size) {
   return calls.virtual_free(address, size, MEM_DECOMMIT);
 }
 
+bool allow(void* address, size_t size) {
+  return commit(address, size);
+}
+
 bool commit(void* address, size_t size) {
   KeepError keep;
   return calls.virtual_alloc(address, size, MEM_COMMIT, PAGE_READWRITE) != nullptr;

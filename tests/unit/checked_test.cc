@@ -20,6 +20,7 @@ namespace checked = hummock::heap::checked;
 using support::contains;
 using support::Ending;
 using support::ending_of;
+using support::figures;
 
 namespace {
 
@@ -178,6 +179,39 @@ TEST_CASE("the quarantine delays reuse until as much was freed after") {
   }
   CHECK(freed > 128);
   CHECK(freed < 10000);
+}
+
+TEST_CASE("of blocks too large for the quarantine a few keep their addresses, without memory") {
+  constexpr size_t kSize = size_t{40} << 20;
+  void* freed = hummock_malloc(kSize);
+  REQUIRE(freed != nullptr);
+  memset(freed, 1, kSize);
+  const size_t before = figures().resident;
+  hummock_free(freed);
+  if (before != 0 && !HUMMOCK_TEST_SANITIZED) CHECK(figures().resident + kSize / 4 * 3 <= before);
+  for (int i = 0; i < 3; ++i) hummock_free(hummock_malloc(kSize));
+  CHECK(contains(ending_of([&] { hummock_free(freed); }).said, "double free"));
+  CHECK(contains(ending_of([&] {
+                   static_cast<char*>(freed)[1] = 2;
+                   checked::check_all();
+                 }).said,
+                 "was written after the free"));
+  // More of them push it out; whoever has its addresses then may use them.
+  for (int i = 0; i < 12; ++i) {
+    void* block = hummock_malloc(kSize);
+    REQUIRE(block != nullptr);
+    memset(block, 3, kSize);
+    hummock_free(block);
+  }
+  hummock_heap_t* heap = hummock_heap_create();
+  hummock_heap_free(heap, hummock_heap_malloc(heap, kSize));
+  hummock_heap_destroy(heap);
+  for (int i = 0; i < 10; ++i) {
+    void* block = hummock_malloc(kSize);
+    REQUIRE(block != nullptr);
+    memset(block, 3, kSize);
+    hummock_free(block);
+  }
 }
 
 TEST_CASE("realloc keeps the contents and the exact size") {

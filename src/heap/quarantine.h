@@ -1,0 +1,68 @@
+// Freed blocks of checked mode that nobody gets yet.
+#ifndef HUMMOCK_HEAP_QUARANTINE_H
+#define HUMMOCK_HEAP_QUARANTINE_H
+
+#include "heap/checked_record.h"
+#include "heap/user.h"
+
+namespace hummock::heap::checked {
+
+// A quarantine, oldest first, linked by `next` alone: nobody was near these records for long, and whoever
+// takes one out shall touch no other. Each one's `prev` is a hint: the one pushed kAhead later, which is
+// fetched into the cache when its turn comes near. Guarded by checked.cc's lock, as all below.
+constexpr size_t kAhead = 8;
+struct Quarantine {
+  Record* oldest;
+  Record* newest;
+  size_t bytes;
+  size_t count;
+  size_t pushed;
+  Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
+};
+
+// Who destroys a heap waits for its blocks that others took out of quarantine and still hold. Heaps of this
+// mode itself are never destroyed. An overwritten record may name anything.
+bool is_awaited(const Record* record);
+
+// Blocks of a heap that ends leave it.
+void drop(Quarantine& all, const UserHeap* heap);
+
+// What check_all, which lets go of the lock between, looks at next.
+extern Record* next_looked;
+
+inline void push(Quarantine& all, Record* record) {
+  Record*& before = all.recent[all.pushed++ % kAhead];
+  if (before != nullptr && all.count >= kAhead) before->prev = record;
+  before = record;
+  record->next = record->prev = nullptr;
+  (all.oldest != nullptr ? all.newest->next : all.oldest) = record;
+  all.newest = record;
+  all.bytes += record->room();
+  all.count += 1;
+}
+
+inline void fetch(const Record* record) {
+  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(record) + 64 * i);
+}
+
+// What it holds too much of, oldest first, linked by `next`.
+inline Record* take_surplus(Quarantine& all, size_t most_bytes, size_t most_count) {
+  if (all.bytes <= most_bytes && all.count <= most_count) return nullptr;
+  Record* first = all.oldest;
+  Record* last = nullptr;
+  for (; all.oldest != nullptr && (all.bytes > most_bytes || all.count > most_count);
+       all.oldest = last->next) {
+    last = all.oldest;
+    if (last->prev != nullptr) fetch(last->prev);
+    if (next_looked == last) next_looked = last->next;
+    if (is_awaited(last)) __atomic_fetch_add(&last->heap->leaving, 1, __ATOMIC_RELAXED);
+    all.bytes -= last->room();
+    all.count -= 1;
+  }
+  if (last != nullptr) last->next = nullptr;
+  return first;
+}
+
+}  // namespace hummock::heap::checked
+
+#endif  // HUMMOCK_HEAP_QUARANTINE_H
