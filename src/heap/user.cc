@@ -47,7 +47,8 @@ bool has_freed(const SlabHeader* slab) {
 SlabHeader* first_slab(SlabList& open) {
   SlabHeader* slab = open.front();
   if (slab == nullptr || has_freed(slab) || slab->next == nullptr || !has_freed(slab->next)) return slab;
-  open.push_back(open.pop_front());
+  open.remove(slab);
+  open.push_back(slab);
   return open.front();
 }
 
@@ -64,7 +65,8 @@ void* take_small(UserHeap* heap, unsigned size_class) {
       return block;
     }
     slab->full = true;
-    heap->full.push_front(open.pop_front());
+    open.remove(slab);
+    heap->full.push_front(slab);
   }
 }
 
