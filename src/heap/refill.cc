@@ -9,6 +9,7 @@
 #include "heap/slow_time.h"
 #include "heap/tag.h"
 #include "os/os.h"
+#include "os/probe.h"
 #include "os/region_log.h"
 #include "shard/shard.h"
 #include "slab/gone.h"
@@ -98,7 +99,9 @@ bool is_spent(const SlabHeader* slab) {
 void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
   Bin* bin = &heap->bins[size_class];
   put_list(bin, list);
-  count_drawn(heap, list.count * slab::kTable.row[size_class].block_size, list.count);
+  const size_t size = slab::kTable.row[size_class].block_size;
+  HUMMOCK_PROBE2(hummock, refill, size, list.count);
+  count_drawn(heap, list.count * size, list.count);
   void* block = pop_any(bin, size_class);
   if (block == nullptr) bad_bin(list.first, size_class);
   return block;

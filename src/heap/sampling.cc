@@ -13,6 +13,7 @@
 #include "os/backtrace.h"
 #include "os/code_file.h"
 #include "os/os.h"
+#include "os/probe.h"
 
 namespace hummock::heap::sampling {
 namespace {
@@ -105,9 +106,15 @@ void add(void* block, size_t size) {
   void* frames[HUMMOCK_PROFILE_DEPTH];
   const unsigned count = os::callers(frames, HUMMOCK_PROFILE_DEPTH);
   add_sample({block, size, weight.bytes, weight.blocks, thread_heap->thread_id}, frames, count);
+  HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
   errno = saved;
   // Who asks has waited for a call that leaves the fast path: no lock is held here.
   if (is_asked()) observer.serve();
+}
+
+void end(const hummock_profile_sample_t& sample) {
+  HUMMOCK_PROBE1(otel_memory, free, sample.block);
+  end_sample(sample);
 }
 
 }  // namespace
@@ -177,14 +184,11 @@ void mark_large(void* block, size_t size) {
 }
 
 bool release(const Block& block, void* p) {
-  if (!block.is_large()) {
-    hummock_profile_sample_t sample;
-    if (take_sample(p, &sample)) end_sample(sample);
-    return false;
-  }
-  const Kind kind = claim_large("free", block.header);
+  const bool large = block.is_large();
+  const Kind kind = large ? claim_large("free", block.header) : Kind::slab;
   hummock_profile_sample_t sample;
-  if (take_sample(p, &sample)) end_sample(sample);
+  if (take_sample(p, &sample)) end(sample);
+  if (!large) return false;
   block.header->user = nullptr;
   release_large(block.header, kind);
   return true;
@@ -205,7 +209,7 @@ void end_resize(const Rest& rest, const Block& block, void* resized, size_t size
     block.header->user = block.heap;
     return;
   }
-  if (rest.had) end_sample(rest.sample);
+  if (rest.had) end(rest.sample);
   if (relaxed(mean_now) != 0 && !passes(thread_heap, size) && is_due(size)) mark_large(resized, size);
 }
 

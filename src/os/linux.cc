@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "os/linux_uncancelled.h"
 #include "os/os.h"
+#include "os/probe.h"
 
 namespace hummock::os {
 namespace {
@@ -98,13 +99,9 @@ size_t page_size() {
   return size;
 }
 
-void* map(size_t size) {
-  KeepErrno keep;
-  return map_at(nullptr, size);
-}
+namespace {
 
-void* map_aligned(size_t size, size_t align, size_t before) {
-  KeepErrno keep;
+char* map_aligned_now(size_t size, size_t align, size_t before) {
   const size_t total = before + size;
   char* probe = map_at(nullptr, total);
   if (probe == nullptr) return nullptr;  // there is not even room for the bare size
@@ -123,9 +120,28 @@ void* map_aligned(size_t size, size_t align, size_t before) {
   return cut == nullptr ? nullptr : cut + before;
 }
 
+void* told(void* mapped, size_t size) {
+  if (mapped != nullptr) HUMMOCK_PROBE2(hummock, map, mapped, size);
+  return mapped;
+}
+
+}  // namespace
+
+void* map(size_t size) {
+  KeepErrno keep;
+  return told(map_at(nullptr, size), size);
+}
+
+void* map_aligned(size_t size, size_t align, size_t before) {
+  KeepErrno keep;
+  return told(map_aligned_now(size, align, before), size);
+}
+
 bool unmap(void* address, size_t size) {
   KeepErrno keep;
-  return calls.unmap(address, size) == 0;
+  if (calls.unmap(address, size) != 0) return false;
+  HUMMOCK_PROBE2(hummock, unmap, address, size);
+  return true;
 }
 
 bool deny(void* address, size_t size) {
@@ -144,7 +160,9 @@ void unmap_maps() {}
 
 bool purge(void* address, size_t size) {
   KeepErrno keep;
-  return calls.advise(address, size, MADV_DONTNEED) == 0;
+  if (calls.advise(address, size, MADV_DONTNEED) != 0) return false;
+  HUMMOCK_PROBE2(hummock, purge, address, size);
+  return true;
 }
 
 bool resize_in_place(void* address, size_t old_size, size_t new_size) {
