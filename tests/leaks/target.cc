@@ -21,7 +21,7 @@ struct Node {
 
 char* volatile kept;
 void* volatile sink;
-thread_local Node* of_thread;
+thread_local Node* volatile of_thread;  // else it is not there at all, as nobody reads it
 
 OWN_FRAME void* leak_here(size_t size) {
   void* block = malloc(size);
