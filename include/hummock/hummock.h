@@ -86,11 +86,13 @@ HUMMOCK_EXPORT void hummock_free_aligned_sized(void* block, size_t alignment, si
 HUMMOCK_EXPORT void* hummock_malloc_zero(size_t size) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void* hummock_realloc_zero(void* block, size_t size) HUMMOCK_NOEXCEPT;
 
-/* The usable size of a live block; 0 for NULL. In checked mode: the size asked for. O(1). */
+/* The usable size of a live block; 0 for NULL. In checked mode, and of a guarded block (option `guards`): the
+ * size asked for. O(1). */
 HUMMOCK_EXPORT size_t hummock_usable_size(const void* block) HUMMOCK_NOEXCEPT;
 
 /* The usable size that malloc(size) would give at least (a block of 4 KiB or more may have up to a quarter
- * more than `size`); 0 when no block can be that large. Pure. */
+ * more than `size`; a guarded one, or any in checked mode, has just `size`); 0 when no block can be that
+ * large. Pure. */
 HUMMOCK_EXPORT size_t hummock_good_size(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Gives free memory back to the system, from any thread, all but about `keep` bytes. Returns 1 when

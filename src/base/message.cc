@@ -125,18 +125,21 @@ RefusalHandler refusal_handler = nullptr;
 }
 
 void set_refusal_handler(RefusalHandler handler) {
-  // release: pairs with the acquire of refuse; the handler sees what was written before it was set.
+  // release: pairs with the acquire of offer; the handler sees what was written before it was set.
   __atomic_store_n(&refusal_handler, handler, __ATOMIC_RELEASE);
 }
 
-void refuse(const Line& line) {
+void offer(const Line& line) {
   const RefusalHandler handler = __atomic_load_n(&refusal_handler, __ATOMIC_ACQUIRE);
-  if (handler != nullptr) {
-    char message[Line::kRoom];
-    memcpy(message, line.data(), line.size());
-    message[line.size()] = '\0';
-    handler(message);
-  }
+  if (handler == nullptr) return;
+  char message[Line::kRoom];
+  memcpy(message, line.data(), line.size());
+  message[line.size()] = '\0';
+  handler(message);
+}
+
+void refuse(const Line& line) {
+  offer(line);
   die(line);
 }
 

@@ -73,6 +73,8 @@ inline constexpr int kCannotHave = 125;
 // For a wrong argument, found before anything was changed: gives the line to the program's handler, which
 // may leave by longjmp; without one, or when it returns, as die. Callers hold no lock.
 [[noreturn]] void refuse(const Line& line);
+// Its first half.
+void offer(const Line& line);
 
 using RefusalHandler = void (*)(const char* message);
 // Null means none.

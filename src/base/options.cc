@@ -354,6 +354,11 @@ size_t sample_bytes() {
   return bytes == kProfileAll ? 1 : bytes;
 }
 
+size_t guard_bytes() {
+  const size_t bytes = values.guards;
+  return bytes == 1 ? static_cast<size_t>(kSampleBytes) : bytes;
+}
+
 void print_effective(int fd, const char* prefix) {
   for (size_t i = 0; i < kCount; ++i) {
     Line line(prefix);

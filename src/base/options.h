@@ -77,6 +77,9 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
   X(size_t, profile, size, 0, 0, kTiB, "off=0|on=1|all=2;none=0", start, wish,                               \
     "sample who allocates, from the start: one block in so many bytes; on: 512K; `hummock profile` shows "   \
     "it")                                                                                                    \
+  X(size_t, guards, size, 0, 0, kTiB, "off=0|on=1;none=0", any_time, wish,                                   \
+    "put a block before a page that nobody may touch, one in so many bytes; on: 512K; what goes wrong "      \
+    "there is told with stacks")                                                                             \
   X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
     "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")
 
@@ -133,6 +136,8 @@ int set_number(size_t index, int64_t value);
 inline constexpr size_t kProfileAll = 2;  // of `profile`: every block
 // The bytes between two samples, on average, that `profile` asks for, or would; 1: every block.
 size_t sample_bytes();
+// Likewise of `guards`, from one guarded block to the next; 0: off.
+size_t guard_bytes();
 
 // One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
 void print_effective(int fd = 2, const char* prefix = "hummock: ");

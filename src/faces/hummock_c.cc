@@ -233,8 +233,10 @@ int hummock_option_get(const char* name, char* value, size_t room) noexcept {
 }
 
 int hummock_option_set(const char* name, const char* value) noexcept {
+  heap::initialise();  // which would go over what was set before
   const int error = options::set(name, value);
   pages::renew_limits();
+  heap::sampling::renew_guards();
   return error;
 }
 

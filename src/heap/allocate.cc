@@ -362,6 +362,14 @@ size_t usable_size(const void* p) {
 
 namespace {
 
+// The room of a block, as who claims a size sees it: a guarded one has no more than it was asked with, but
+// its owner may have asked for the good size.
+size_t claimed_room(const char* call, const void* p, size_t size) {
+  const Block block = find_block(call, p);
+  const bool rounded = block.header->kind == Kind::guarded && size > block.room;
+  return rounded ? good_size(block.room) : block.room;
+}
+
 // `align` 0: none was claimed.
 void release_claimed(const char* call, void* p, size_t align, size_t size) {
   if (p == nullptr) return;
@@ -370,7 +378,7 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
     if (served::owns(p)) return served::release_sized(call, p, align, size);
   }
   const size_t own = room_in_own(pages::header_of(p), p);
-  check_claim(call, p, own != 0 ? own : find_block(call, p).room, size, align);
+  check_claim(call, p, own != 0 ? own : claimed_room(call, p, size), size, align);
   if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
   release(p);
 }

@@ -5,6 +5,7 @@
 #include "heap/allowance.h"
 #include "heap/background.h"
 #include "heap/checked.h"
+#include "heap/guards.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
@@ -119,6 +120,7 @@ void before_fork() {
   checked::lock_for_fork();
   pool_lock.lock_for_fork();
   lock_user_heaps();
+  guards::lock_for_fork();
   lock_idle();
   shard::lock_all();
   pages::lock_all();
@@ -130,6 +132,7 @@ void after_fork_in_parent() {
   pages::unlock_all();
   shard::unlock_all();
   unlock_idle();
+  guards::unlock_after_fork();
   unlock_user_heaps();
   pool_lock.unlock_after_fork();
   checked::unlock_after_fork();
@@ -142,6 +145,7 @@ void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
   reset_idle();
+  guards::unlock_in_child();
   if (observer.in_child != nullptr) observer.in_child();
   sampling::in_child();
   ++forks;
@@ -181,6 +185,7 @@ void initialise() {
   // Outside the lock: registering may allocate.
   if (options::values.fork && options::values.space_initial != 0) served::handle_forks();
   if (options::values.fork) os::on_fork(&kForkHandlers);
+  sampling::renew_guards();
 }
 
 bool read_is_checked() {
@@ -268,7 +273,8 @@ bool is_bin(const void* p) {
 }
 
 bool is_locked() {
-  return pool_lock.is_held() || user_heaps_are_locked() || checked::is_locked() || pages::is_locked();
+  return pool_lock.is_held() || user_heaps_are_locked() || guards::is_locked() || checked::is_locked() ||
+         pages::is_locked();
 }
 
 }  // namespace hummock::heap

@@ -25,6 +25,7 @@ Block find_block(const char* call, const void* p) {
       return {header, slab::row_of(header).block_size, relaxed(header->user)};
     case Kind::large:
     case Kind::huge:
+    case Kind::guarded:
       if (p == header->start) return {header, header->bytes, header->user};
       bad_pointer(call, p);
     default:

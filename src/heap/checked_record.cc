@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/system.h"
 #include "heap/block.h"
+#include "heap/canary.h"
 #include "heap/diagnose.h"
 #include "os/backtrace.h"
 #include "os/os.h"
@@ -26,26 +27,6 @@ unsigned char* back_guard(Record* record) {
   return reinterpret_cast<unsigned char*>(record->user()) + record->size;
 }
 
-uint64_t word_at(const unsigned char* bytes) {
-  uint64_t word;
-  memcpy(&word, bytes, sizeof word);
-  return word;
-}
-
-// The first byte that is not `value`, or `size`. Most often all are: looked at in lines, then words.
-size_t first_other(const unsigned char* bytes, unsigned char value, size_t size) {
-  const uint64_t wanted = value * 0x0101010101010101ull;
-  size_t at = 0;
-  for (; at + 64 <= size; at += 64) {
-    uint64_t other = 0;
-    for (size_t i = 0; i < 64; i += 8) other |= word_at(bytes + at + i) ^ wanted;
-    if (other != 0) break;
-  }
-  while (at + 8 <= size && word_at(bytes + at) == wanted) at += 8;
-  while (at < size && bytes[at] == value) ++at;
-  return at;
-}
-
 // The raw block in which p lies, or null.
 Record* raw_block(const void* p) {
   SlabHeader* header = pages::find_slab(p);
@@ -59,11 +40,6 @@ Record* raw_block(const void* p) {
   if (header == nullptr || header->kind == Kind::free) header = pages::enclosing_span(p);
   if (header == nullptr || static_cast<const char*>(p) < header->start) return nullptr;
   return reinterpret_cast<Record*>(header->start);
-}
-
-void print_event(const char* what, uint32_t thread, const Stack* stack) {
-  base::say(report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
-  if (stack != nullptr) os::print_frames(stack->frames, stack->count);
 }
 
 // What the default mode says of pointers that are no block, as a report.
@@ -149,18 +125,6 @@ Line report_line() {
   return os::report_line();
 }
 
-namespace {
-
-[[noreturn]] void end_report() {
-  void* frames[kMostFrames];
-  const unsigned count = os::callers(frames, kMostFrames);
-  base::say(report_line() << "  this call by thread " << os::thread_number() << (count != 0 ? ":" : ""));
-  os::print_frames(frames, count);
-  base::stop();
-}
-
-}  // namespace
-
 void report(const Line& line) {
   base::say(line);
   end_report();
@@ -168,8 +132,8 @@ void report(const Line& line) {
 
 void report(const Line& line, Record* record) {
   base::say(line);
-  print_event("allocated", record->allocated_in, record->allocated_by);
-  if (state_of(record) == State::freed) print_event("freed", record->freed_in, record->freed_by);
+  say_event("allocated", record->allocated_in, record->allocated_by);
+  if (state_of(record) == State::freed) say_event("freed", record->freed_in, record->freed_by);
   end_report();
 }
 

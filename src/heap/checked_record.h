@@ -3,8 +3,8 @@
 #define HUMMOCK_HEAP_CHECKED_RECORD_H
 
 #include "base/message.h"
-#include "heap/checked_stacks.h"
 #include "heap/heap.h"
+#include "heap/stacks.h"
 
 namespace hummock::heap::checked {
 

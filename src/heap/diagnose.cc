@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/message.h"
+#include "heap/guards.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
 #include "os/lock.h"
@@ -134,6 +135,7 @@ void check_live(const char* call, const SlabHeader* slab, const void* p, slab::E
 }
 
 void bad_pointer(const char* call, const void* p, slab::End end) {
+  guards::tell_misuse(call, p, end);
   Line line;
   line << call << "(" << p << "): ";
   const SlabHeader* header = pages::find_header(p);

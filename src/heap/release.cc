@@ -5,6 +5,7 @@
 #include "heap/attach.h"
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/guards.h"
 #include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/magazine.h"
@@ -89,6 +90,8 @@ __attribute__((noinline)) void release_unserved(void* p) {
       if (p != header->start) bad_pointer("free", p);
       if (header->user != nullptr) return user_give(header->user, p);
       return release_large(header, claim_large("free", header));
+    case Kind::guarded:
+      return guards::release("free", header, p);
     default:
       bad_pointer("free", p);
   }

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "heap/attach.h"
 #include "heap/block.h"
+#include "heap/guards.h"
 #include "heap/large.h"
 #include "heap/observer.h"
 #include "heap/sample_chance.h"
@@ -23,6 +24,7 @@ constexpr char kVariable[] = "HUMMOCK_RUN_PROFILE=";
 // ---- State. Atomic, relaxed unless said: a late reader samples one block more, or less.
 
 uint64_t mean_now;   // 0: off
+uint64_t profiled;   // that of the profile; 0: there is none
 uint64_t mean_last;  // that of the start: children go on with it, where somebody shares memory for them
 bool claims;         // a first sample looks for shared memory
 bool opening;        // somebody makes a table. acquire and release pair with each other
@@ -69,7 +71,7 @@ bool open_table(bool shared, bool own) {
       table->head.pid = os::process_id();
       write_head(table);
       set_table(table);
-      tell_state(true, relaxed(mean_now));
+      tell_state(true, relaxed(profiled));
     }
   }
   __atomic_store_n(&opening, false, __ATOMIC_RELEASE);
@@ -82,10 +84,23 @@ void renew_counts() {
     set_relaxed(const_cast<Heap*>(heap)->until_sample, uint64_t{0});
 }
 
-// Sequentially consistent: see settle_fast_limit.
-void switch_to(uint64_t mean) {
-  if (__atomic_exchange_n(&mean_now, mean, __ATOMIC_SEQ_CST) != mean) renew_counts();
+// Sequentially consistent, and written anew until it is what is wanted: see settle_fast_limit.
+void settle_mean() {
+  const auto wanted = [] {
+    const uint64_t profile = __atomic_load_n(&profiled, __ATOMIC_SEQ_CST);
+    return profile != 0 ? profile : guards::mean();
+  };
+  uint64_t mean;
+  do {
+    mean = wanted();
+    if (__atomic_exchange_n(&mean_now, mean, __ATOMIC_SEQ_CST) != mean) renew_counts();
+  } while (mean != wanted());
   settle_fast_limit();
+}
+
+void switch_to(uint64_t mean) {
+  __atomic_store_n(&profiled, mean, __ATOMIC_SEQ_CST);
+  settle_mean();
 }
 
 void draw_count(Heap* heap, uint64_t mean) {
@@ -95,6 +110,7 @@ void draw_count(Heap* heap, uint64_t mean) {
 }
 
 void add(void* block, size_t size) {
+  if (relaxed(profiled) == 0) return;
   if (current_table() == nullptr) {
     const bool look = __atomic_exchange_n(&claims, false, __ATOMIC_RELAXED);
     if (look && !open_table(true, false)) switch_to(0);  // nobody would see the samples
@@ -154,6 +170,12 @@ void in_child() {
   if (thread_heap->attached) thread_heap->sample_random = 0;  // else it draws as its parent
 }
 
+void renew_guards() {
+  if (sees_every_call()) return;
+  guards::renew();
+  settle_mean();
+}
+
 bool is_due(size_t size) {
   const uint64_t mean = relaxed(mean_now);
   if (mean == 0) return false;
@@ -168,26 +190,33 @@ bool is_due(size_t size) {
 }
 
 void* allocate_small(size_t align, size_t size, bool zero) {
-  UserHeap* heap = own_heap();
-  const int saved = errno;
-  void* block = heap != nullptr ? user_take(heap, align, size, zero) : nullptr;
-  errno = saved;
+  void* block = guards::allocate(align, size);
+  if (block == nullptr && relaxed(profiled) != 0) {
+    UserHeap* heap = own_heap();
+    const int saved = errno;
+    block = heap != nullptr ? user_take(heap, align, size, zero) : nullptr;
+    errno = saved;
+  }
   if (block != nullptr) add(block, size);
   return block;
 }
 
 void mark_large(void* block, size_t size) {
-  UserHeap* heap = own_heap();
+  UserHeap* heap = relaxed(profiled) != 0 ? own_heap() : nullptr;
   if (heap == nullptr) return;
   add(block, size);
   set_relaxed(pages::find_header(block)->user, heap);
 }
 
+void forget(const void* p) {
+  hummock_profile_sample_t sample;
+  if (take_sample(p, &sample)) end(sample);
+}
+
 bool release(const Block& block, void* p) {
   const bool large = block.is_large();
   const Kind kind = large ? claim_large("free", block.header) : Kind::slab;
-  hummock_profile_sample_t sample;
-  if (take_sample(p, &sample)) end(sample);
+  forget(p);
   if (!large) return false;
   block.header->user = nullptr;
   release_large(block.header, kind);

@@ -32,6 +32,9 @@ uint64_t mean();
 void start(uint64_t mean);
 // After a fork, in the child: the table is the parent's.
 void in_child();
+// Guards (heap/guards.h) were switched on or off: their blocks are sampled ones, whether or not there is a
+// profile, and as many as the profile says while there is one.
+void renew_guards();
 
 // Is the block of so many bytes to be handed out like any other? Threads without a heap have no count.
 __attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {
@@ -43,7 +46,7 @@ __attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {
 // Counts that ran out are drawn anew. True: the block is to be sampled; the thread has a heap then.
 bool is_due(size_t size);
 
-// A block with a sample; null: none could be had in the sampled slabs. At most kMaxSmall bytes.
+// A block with a guard, a sample, or both; null: neither could be had. At most kMaxSmall bytes.
 void* allocate_small(size_t align, size_t size, bool zero);
 // A large block gets one.
 void mark_large(void* block, size_t size);
@@ -51,6 +54,9 @@ void mark_large(void* block, size_t size);
 // The call frees a live block of the heap of samples: its sample ends. True: that was all, the block was
 // large.
 bool release(const Block& block, void* p);
+
+// A guarded block is freed.
+void forget(const void* p);
 
 // While a large block is resized its sample is at rest, if it has one; what it becomes counts as a new block.
 struct Rest {

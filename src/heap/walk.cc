@@ -2,6 +2,7 @@
 
 #include "heap/attach.h"
 #include "heap/diagnose.h"
+#include "heap/guards.h"
 #include "pages/pages.h"
 #include "slab/gone.h"
 
@@ -113,6 +114,7 @@ void walk_blocks(UserHeap* heap, const Visitor& visitor) {
     if (large.start != nullptr && visitor.visit(visitor.context, large.start, large.bytes) == 0) return;
     if (!tell(live, visitor)) return;
   }
+  if (heap == nullptr && !guards::walk(visitor)) return;
   walk_huge(heap, visitor);
 }
 
@@ -144,7 +146,8 @@ int utilisation(const void* p) {
   const SlabHeader* header = p != nullptr ? pages::find_slab(const_cast<void*>(p)) : nullptr;
   if (header == nullptr) return -1;
   const Kind kind = relaxed(header->kind);
-  if (kind == Kind::large || kind == Kind::huge) return p == header->start ? 100 : -1;
+  if (kind == Kind::large || kind == Kind::huge || kind == Kind::guarded)
+    return p == header->start ? 100 : -1;
   if ((kind != Kind::slab && kind != Kind::own_slab) || !is_live(header, p)) return -1;
   return is_current(header) ? 100 : used_percent(header);
 }

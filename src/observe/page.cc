@@ -59,6 +59,7 @@ int carry_out(uint32_t kind, uint32_t option, int64_t value) {
     case HUMMOCK_REQUEST_SET: {
       const int error = options::set_number(option, value);
       pages::renew_limits();
+      heap::sampling::renew_guards();
       return error;
     }
     case HUMMOCK_REQUEST_PROFILE:

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "os/faults.h"
 #include "os/linux_modules.h"
 #include "os/linux_uncancelled.h"
 #include "os/linux_unwind.h"
@@ -247,6 +249,48 @@ __attribute__((noinline, cold)) void learn_own() {
   __atomic_store_n(&own_known, true, __ATOMIC_RELEASE);
 }
 
+// From a frame upwards. Left out: the first `own` ones, and those of the allocator's file before any other.
+struct Own {
+  uintptr_t start, size;  // of the file
+  unsigned frames;
+};
+__attribute__((always_inline)) HUMMOCK_READS_STACKS inline unsigned walk(Stack stack, Frame frame, Own own,
+                                                                         void** frames, unsigned most) {
+  bool outside = false;
+  unsigned count = 0;
+  while (frame.code >= kLeastCode && frame.code < kMostCode) {
+    if (own.frames != 0) {
+      --own.frames;
+    } else if (outside || frame.code - own.start >= own.size) {
+      outside = true;
+      frames[count++] = reinterpret_cast<void*>(frame.code);
+      if (count == most) break;
+    }
+    if (!leave(&stack, &frame)) break;
+    frame.code = plain_code(frame.code);
+  }
+  return count;
+}
+
+// Where a thread was when a signal came. Rules are those of calls: so the address is the next one's.
+// False: this machine's registers are not known here.
+bool read_registers(const void* context, Frame* out) {
+#if defined(__x86_64__)
+  const greg_t* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
+  *out = {static_cast<uintptr_t>(registers[REG_RIP]) + 1, static_cast<uintptr_t>(registers[REG_RSP]),
+          static_cast<uintptr_t>(registers[REG_RBP])};
+  return true;
+#elif defined(__aarch64__)
+  const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  *out = {machine.pc + 1, machine.sp, machine.regs[29]};
+  return true;
+#else
+  static_cast<void>(context);
+  static_cast<void>(out);
+  return false;
+#endif
+}
+
 }  // namespace
 
 __attribute__((noinline)) HUMMOCK_READS_STACKS unsigned callers(void** frames, unsigned most) {
@@ -257,23 +301,15 @@ __attribute__((noinline)) HUMMOCK_READS_STACKS unsigned callers(void** frames, u
   const uintptr_t start = __atomic_load_n(&own_start, __ATOMIC_RELAXED);
   // Asking for it makes this function keep a frame pointer: the caller's and the way back stand there.
   const auto* here = static_cast<const uintptr_t*>(__builtin_frame_address(0));
-  Stack stack(reinterpret_cast<uintptr_t>(here));
-  Frame frame = {plain_code(here[1]), reinterpret_cast<uintptr_t>(here + 2), here[0]};
-  unsigned own = size != 0 ? 0 : kOwnInProgram - 1;
-  bool outside = false;
-  unsigned count = 0;
-  while (frame.code >= kLeastCode && frame.code < kMostCode) {
-    if (own != 0) {
-      --own;
-    } else if (outside || frame.code - start >= size) {
-      outside = true;
-      frames[count++] = reinterpret_cast<void*>(frame.code);
-      if (count == most) break;
-    }
-    if (!leave(&stack, &frame)) break;
-    frame.code = plain_code(frame.code);
-  }
-  return count;
+  const Frame frame = {plain_code(here[1]), reinterpret_cast<uintptr_t>(here + 2), here[0]};
+  const Own own = {start, size, size != 0 ? 0 : kOwnInProgram - 1};
+  return walk(Stack(reinterpret_cast<uintptr_t>(here)), frame, own, frames, most);
+}
+
+unsigned callers_at(const Fault& fault, void** frames, unsigned most) {
+  Frame frame;
+  if (most == 0 || !read_registers(fault.context, &frame)) return 0;
+  return walk(Stack(frame.sp), frame, {0, 0, 0}, frames, most);
 }
 
 base::Line report_line() {

@@ -16,6 +16,7 @@ enum class Rank : uint8_t {
   heap_pool,    // heap/attach.cc
   user_pool,    // heap/user_record.cc
   heap,         // heap/user.h: one for each first-class heap
+  guards,       // heap/guards.cc
   idle,         // heap/idle.cc
   shard,        // shard/shard.cc: one for each
   growth,       // pages/page_heap.cc: who adds a region
@@ -29,9 +30,10 @@ enum class Rank : uint8_t {
 };
 
 constexpr const char* name_of(Rank rank) {
-  constexpr const char* kNames[] = {
-      "start", "proxies", "spaces",   "checked",   "heap pool", "user pool", "heap",        "idle",
-      "shard", "growth",  "mappings", "page heap", "records",   "reserve",   "large pages", "region log"};
+  constexpr const char* kNames[] = {"start",       "proxies",   "spaces",    "checked", "heap pool",
+                                    "user pool",   "heap",      "guards",    "idle",    "shard",
+                                    "growth",      "mappings",  "page heap", "records", "reserve",
+                                    "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));
   return kNames[static_cast<unsigned>(rank)];
 }

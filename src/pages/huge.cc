@@ -145,6 +145,11 @@ SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
 
 os::Lock<os::Rank::mappings> mappings_lock;
 
+void count_guarded(ptrdiff_t bytes) {
+  os::LockGuard guard(mappings_lock);
+  account(0, bytes);
+}
+
 SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   const size_t bytes = whole_pages(size);
   if (bytes == 0 || !may_take(bytes)) return nullptr;

@@ -29,6 +29,7 @@ enum class Kind : uint8_t {
   interior,  // a later slot of a slab; `back` slots before it is the slab's header
   large,     // one block of whole slots
   huge,      // one block with a mapping of its own
+  guarded,   // one block before a page that nobody may touch (heap/guards.h)
 };
 
 // Parts of a slab that were given back to the system, a bit for each of 16 (see part_bytes): all blocks in
@@ -59,7 +60,7 @@ struct SlabHeader {
   char* start;       // first byte of the first block
   uint16_t carved;   // blocks ever cut from the slab since it was taken; ≤ capacity
   uint16_t live;     // blocks in use; those in a bin's lists, and those others freed and nobody drained, too
-  Kind kind;         // atomic for large and huge blocks: who exchanges it for free owns the block
+  Kind kind;         // atomic for large, huge and guarded blocks: who exchanges it for free owns the block
   uint8_t size_class;
   uint8_t back;     // interior: slots back to the slab's header
   bool home_frees;  // its own thread freed here after it was full: keep it when full again

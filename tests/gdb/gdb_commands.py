@@ -65,6 +65,16 @@ class Commands(unittest.TestCase):
         table = r"(?m)^ *\d+ +\d+ +\d+ +\S+ +\S+$"
         self.assertEqual(re.findall(table, self.said["live"]), re.findall(table, self.said["core"]))
 
+    def test_guarded(self):
+        done = gdb("set startup-with-shell off", "set environment LD_PRELOAD " + LIBRARY,
+                   "set environment HUMMOCK_CONF guards:2", "break stop_here", "run", "hummock heap",
+                   "hummock block blocks[500] + 77", "hummock block blocks[500] + 5000", "hummock block freed")
+        said = done.stdout + done.stderr
+        self.assertRegex(said, r"(?m)^guarded blocks +1\d\d\d +2[.0-9]+M +[34][.0-9]+M$")
+        self.assertRegex(said, r"(?m)^0x\w+ is 77 bytes into a live block of 3000 bytes at 0x\w+, guarded$")
+        self.assertRegex(said, r"(?m)^0x\w+ stands beside a guarded block of 3000 bytes at 0x\w+$")
+        self.assertRegex(said, r"(?m)^0x\w+ stands in free memory of the region at 0x\w+$")
+
     def test_without_hummock(self):
         done = gdb("set startup-with-shell off", "break stop_here", "run", "hummock heap")
         self.assertIn("no Hummock in this process", done.stdout + done.stderr)

@@ -51,8 +51,10 @@ void fork_once() {
     hummock_free(hummock_malloc(100000));
     _exit(0);
   }
-  int status = 1;
-  stress::require(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child that ends well");
+  int status = -1;
+  const bool ended = child > 0 && waitpid(child, &status, 0) == child;
+  if (!ended || status != 0) fprintf(stderr, "child %d: status %#x, errno %d\n", child, status, errno);
+  stress::require(ended && status == 0, "a child that ends well");
 }
 
 std::mutex loading;  // the loader's own lock is none that ThreadSanitizer sees

@@ -12,7 +12,7 @@ import struct
 
 import gdb
 
-KINDS = ("free", "slab", "own_slab", "interior", "large", "huge")
+KINDS = ("free", "slab", "own_slab", "interior", "large", "huge", "guarded")
 SHARED, DIRECT = 1, 2  # of owners: pages/slab_header.h
 LINK_CHECK = 14  # where in a free block the secret's lower half stands, on little-endian machines
 LEAST_LINKED = 16  # blocks smaller than this have their marks elsewhere
@@ -100,7 +100,7 @@ class Heap:
     def spans(self):
         for region in self.regions:
             for slot, header in self.headers(region):
-                if header.kind_name() in ("slab", "own_slab", "large"):
+                if header.kind_name() in ("slab", "own_slab", "large", "guarded"):
                     yield slot, header
 
     def mappings(self):
@@ -167,10 +167,12 @@ class HeapCommand(Command):
     def invoke(self, argument, from_tty):
         heap = Heap()
         rows = {"slabs": [0, 0, 0], "slabs of first-class heaps": [0, 0, 0], "large blocks": [0, 0, 0],
-                "blocks with mappings": [0, 0, 0]}
+                "blocks with mappings": [0, 0, 0], "guarded blocks": [0, 0, 0]}
         for _, header in heap.spans():
             if header.kind_name() == "large":
                 add = "large blocks", 1, header.bytes, header.bytes
+            elif header.kind_name() == "guarded":
+                add = "guarded blocks", 1, header.bytes, (header.bytes + 4095) // 4096 * 4096
             else:
                 own = header.kind_name() == "own_slab"
                 size = heap.block_sizes[header.size_class]
@@ -197,7 +199,7 @@ class ClassesCommand(Command):
         heap = Heap()
         classes = {}
         for _, header in heap.spans():
-            if header.kind_name() != "large":
+            if header.kind_name() not in ("large", "guarded"):
                 row = classes.setdefault(header.size_class, [0, 0, 0])
                 row[0] += 1
                 row[1] += header.live
@@ -225,7 +227,9 @@ class BlockCommand(Command):
             print(f"{address:#x} is not Hummock's")
         elif header is None:
             print(f"{address:#x} stands in the headers of the region at {slot:#x}")
-        elif header.kind_name() in ("large", "huge"):
+        elif header.kind_name() == "guarded" and not header.start <= address < header.start + header.bytes:
+            print(f"{address:#x} stands beside a guarded block of {header.bytes} bytes at {header.start:#x}")
+        elif header.kind_name() in ("large", "huge", "guarded"):
             print(f"{address:#x} is {address - header.start} bytes into a live block of {header.bytes} bytes at "
                   f"{header.start:#x}, {header.kind_name()}")
         elif header.kind_name() in ("slab", "own_slab"):

@@ -1,10 +1,10 @@
 // Each stack is kept once, for ever: programs allocate millions of blocks from thousands of places.
-#ifndef HUMMOCK_HEAP_CHECKED_STACKS_H
-#define HUMMOCK_HEAP_CHECKED_STACKS_H
+#ifndef HUMMOCK_HEAP_STACKS_H
+#define HUMMOCK_HEAP_STACKS_H
 
 #include <stdint.h>
 
-namespace hummock::heap::checked {
+namespace hummock::heap {
 
 inline constexpr unsigned kMostFrames = 16;
 
@@ -19,6 +19,11 @@ struct Stack {
 // Takes no lock unless the stack is new.
 Stack* current_stack(unsigned most);
 
-}  // namespace hummock::heap::checked
+// Of a report: "what by thread 12:" and the stack, where one was kept. Lines to standard error.
+void say_event(const char* what, uint32_t thread, const Stack* stack);
+// The last lines of a report: "this call", and what led to it. The process ends.
+[[noreturn]] void end_report();
 
-#endif  // HUMMOCK_HEAP_CHECKED_STACKS_H
+}  // namespace hummock::heap
+
+#endif  // HUMMOCK_HEAP_STACKS_H

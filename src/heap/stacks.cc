@@ -1,12 +1,14 @@
-#include "heap/checked_stacks.h"
+#include "heap/stacks.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "base/message.h"
+#include "base/system.h"
 #include "os/backtrace.h"
 #include "pages/metadata.h"
 
-namespace hummock::heap::checked {
+namespace hummock::heap {
 namespace {
 
 constexpr unsigned kTableBits = 16;
@@ -64,4 +66,17 @@ Stack* current_stack(unsigned most) {
   return found != nullptr ? found : keep(frames, count, hash);
 }
 
-}  // namespace hummock::heap::checked
+void say_event(const char* what, uint32_t thread, const Stack* stack) {
+  base::say(os::report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
+  if (stack != nullptr) os::print_frames(stack->frames, stack->count);
+}
+
+void end_report() {
+  void* frames[kMostFrames];
+  const unsigned count = os::callers(frames, kMostFrames);
+  base::say(os::report_line() << "  this call by thread " << os::thread_number() << (count != 0 ? ":" : ""));
+  os::print_frames(frames, count);
+  base::stop();
+}
+
+}  // namespace hummock::heap

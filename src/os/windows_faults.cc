@@ -1,0 +1,14 @@
+// Windows has vectored handlers in place of signals; nothing here uses them yet.
+#include "os/faults.h"
+
+namespace hummock::os {
+
+bool watch_faults(void (*)(const Fault&)) {
+  return false;
+}
+
+unsigned callers_at(const Fault&, void**, unsigned) {
+  return 0;
+}
+
+}  // namespace hummock::os
