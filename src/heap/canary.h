@@ -4,18 +4,20 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+#include "base/annotate.h"
 
 namespace hummock::heap {
 
-inline uint64_t word_at(const unsigned char* bytes) {
+__attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline uint64_t word_at(const unsigned char* bytes) {
   uint64_t word;
-  memcpy(&word, bytes, sizeof word);
+  __builtin_memcpy(&word, bytes, sizeof word);
   return word;
 }
 
 // The first byte that is not `value`, or `size`. Most often all are: looked at in lines, then words.
-inline size_t first_other(const unsigned char* bytes, unsigned char value, size_t size) {
+HUMMOCK_READS_FORBIDDEN inline size_t first_other(const unsigned char* bytes, unsigned char value,
+                                                  size_t size) {
+  const base::Unwatched unwatched;
   const uint64_t wanted = value * 0x0101010101010101ull;
   size_t at = 0;
   for (; at + 64 <= size; at += 64) {

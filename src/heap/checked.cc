@@ -70,6 +70,7 @@ void let_go(Record* record) {
   UserHeap* heap = record->heap;
   const bool awaited = is_awaited(record);
   record->seal = 0;
+  announce_room(record);
   const bool whole = !record->hollow || allow_inside(record);
   if (whole) user_give(heap, record);  // else its addresses are lost
   // release: pairs with the acquire of all_left; all of the above is done.
@@ -122,6 +123,7 @@ void retire(Record* record) {
   const size_t most = options::values.quarantine;
   record->hollow = record->size > most && may_be_hollow(record);
   poison(record);
+  announce_end(record);
   if (record->hollow) deny_inside(record);
   Record* surplus;
   {
@@ -188,6 +190,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   record->allocated_in = os::thread_number();
   record->allocated_by = current_stack(options::values.stacks);
   seal(record);
+  announce(record, zero);
   set_state(record, State::live);
   os::LockGuard guard(lock);
   live.push_front(record);
@@ -248,7 +251,11 @@ bool forget(UserHeap* heap) {
     os::LockGuard guard(lock);
     for (Record* record = live.front(); record != nullptr;) {
       Record* next = record->next;
-      if (record->heap == heap) take_out_live(record);
+      if (record->heap == heap) {
+        take_out_live(record);
+        announce_end(record);
+        announce_room(record);
+      }
       record = next;
     }
     for (Quarantine* all : {&freed, &hollow}) drop(*all, heap);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/annotate.h"
 #include "base/options.h"
 #include "base/system.h"
 #include "heap/block.h"
@@ -84,6 +85,20 @@ void poison(Record* record) {
     memset(record->user(), kFreed, kPoisonEnds);
     memset(record->user() + record->size - kPoisonEnds, kFreed, kPoisonEnds);
   }
+}
+
+void announce(Record* record, bool zeroed) {
+  base::begin_block(record->user(), record->size, zeroed);
+  base::forbid(front_guard(record), front_size(record));
+  base::forbid(back_guard(record), record->after);
+}
+
+void announce_end(Record* record) {
+  base::end_block(record->user(), record->size);
+}
+
+void announce_room(Record* record) {
+  base::permit(record, record->room());
 }
 
 namespace {

@@ -52,6 +52,11 @@ inline constexpr unsigned char kFreed = 0xde;
 void seal(Record* record);
 void fill_guards(Record* record);
 void poison(Record* record);
+// For tools that watch each access (base/annotate.h): the block begins; it ends; and all of its room is the
+// allocator's again.
+void announce(Record* record, bool zeroed);
+void announce_end(Record* record);
+void announce_room(Record* record);
 // A block with a mapping of its own may be hollow: then its inside, all but its ends, has no memory, and who
 // uses it faults. False: the system has no memory.
 bool may_be_hollow(Record* record);

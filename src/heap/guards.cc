@@ -155,7 +155,7 @@ void* allocate(size_t align, size_t size) {
   set_relaxed(slot->allocated_in, os::thread_number());
   set_relaxed(slot->freed_in, uint32_t{0});
   pages::count_guarded(static_cast<ptrdiff_t>(bytes));
-  const Kind live = Kind::guarded;
+  Kind live = Kind::guarded;
   __atomic_store(&header->kind, &live, __ATOMIC_RELEASE);  // pairs with the acquire of walk()
   return header->start;
 }

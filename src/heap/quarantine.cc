@@ -18,6 +18,7 @@ void drop(Quarantine& all, const UserHeap* heap) {
     }
     if (next_looked == record) next_looked = record->next;
     if (record->hollow) allow_inside(record);
+    announce_room(record);
     all.bytes -= record->room();
     all.count -= 1;
     (kept != nullptr ? kept->next : all.oldest) = record->next;

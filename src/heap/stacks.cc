@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/annotate.h"
 #include "base/message.h"
 #include "base/system.h"
 #include "os/backtrace.h"
@@ -59,6 +60,7 @@ __attribute__((noinline)) Stack* keep(void* const* frames, unsigned count, uint6
 Stack* current_stack(unsigned most) {
   if (most == 0) return nullptr;
   void* frames[kMostFrames];
+  const base::Unwatched unwatched;
   const unsigned count = os::callers(frames, most);
   if (count == 0) return nullptr;
   const uint64_t hash = hash_of(frames, count);
@@ -73,6 +75,7 @@ void say_event(const char* what, uint32_t thread, const Stack* stack) {
 
 void end_report() {
   void* frames[kMostFrames];
+  const base::Unwatched unwatched;
   const unsigned count = os::callers(frames, kMostFrames);
   base::say(os::report_line() << "  this call by thread " << os::thread_number() << (count != 0 ? ":" : ""));
   os::print_frames(frames, count);
