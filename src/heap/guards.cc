@@ -31,6 +31,7 @@ struct Region {
 Region* regions[kMostRegions];
 unsigned region_count;  // atomic: released when the region is ready
 bool opening;           // atomic: somebody makes a region
+Region* spare;          // a record that no region was to be had for. Guarded by `opening`
 bool began;             // atomic: faults are watched, or cannot be
 bool watching;          // atomic, relaxed: they are
 
@@ -66,10 +67,12 @@ char* map_region() {
 }
 
 bool open_region() {
-  auto* region = static_cast<Region*>(pages::new_heap_record(sizeof(Region)));
+  if (spare == nullptr) spare = static_cast<Region*>(pages::new_heap_record(sizeof(Region)));
+  Region* region = spare;
   if (region == nullptr) return false;
   region->base = map_region();
   if (region->base == nullptr) return false;
+  spare = nullptr;
   const unsigned each = slots_each();
   for (unsigned i = each; i + each <= kSlotsPerRegion; i += each) {
     region->slots[i].header = reinterpret_cast<SlabHeader*>(region->base) + i;

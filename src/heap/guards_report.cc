@@ -103,8 +103,8 @@ void check_canaries(const char* call, const Slot* slot) {
 
 void double_free(const char* call, const Slot* slot) {
   Line line = os::report_line();
-  line << call << "(" << static_cast<const void*>(slot->header->start) << "): double free of ";
-  say_block(line, slot);
+  line << call << "(" << static_cast<const void*>(slot->header->start) << "): double free: the block of "
+       << slot->header->bytes << " bytes is free already";
   base::offer(line);
   report(line, slot);
 }

@@ -14,9 +14,11 @@
 #include "heap/guards.h"
 #include "hummock/hummock.h"
 #include "pages/pages.h"
+#include "support/refusing.h"
 #include "support/support.h"
 
 using namespace hummock;
+using namespace support::refusing;
 
 namespace {
 
@@ -138,6 +140,24 @@ TEST_CASE("more than there are slots, and the memory is counted") {
   for (void* block : blocks) hummock_free(block);
   CHECK(count_guarded() == 0);
   CHECK(pages::in_use_bytes() < before + (2 << 20));
+}
+
+TEST_CASE("the system has no mapping left: no guard, and nothing is lost") {
+  const Guarding guarding("2");
+  for (const unsigned calls : {kMap, kUnmap, kAdvise, kAll}) {
+    support::Random random(support::run_seed());
+    for (int i = 0; i < 300; ++i) {
+      const Refusing refusing(calls, random.below(3), random.below(3));
+      const size_t size = random.size_up_to(20000) + 1;
+      auto* block = static_cast<unsigned char*>(hummock_malloc(size));
+      if (block == nullptr) continue;
+      memset(block, 0xa5, size);
+      REQUIRE(is_all(block, 0xa5, size));
+      hummock_free(block);
+    }
+  }
+  CHECK(count_guarded() == 0);
+  CHECK(guarded_of(100, 1000) > 50);
 }
 
 TEST_CASE("every thread's, freed by others, beside walks and forks") {
