@@ -1,6 +1,6 @@
 // What is told to tools that watch each access to memory: memcheck, where valgrind's header was there when
-// the library was built, and AddressSanitizer, where the library is built with it. A few instructions that do
-// nothing where no such tool runs: for checked mode.
+// the library was built, and AddressSanitizer, where the library is built with it. For checked mode: where
+// no such tool runs, each of these is a look at a word.
 #ifndef HUMMOCK_BASE_ANNOTATE_H
 #define HUMMOCK_BASE_ANNOTATE_H
 
@@ -18,8 +18,25 @@
 
 namespace hummock::base {
 
+// Does such a tool watch the process?
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool watched = true;
+inline void find_watcher() {}
+#elif defined(HUMMOCK_HAS_MEMCHECK)
+inline bool watched;
+// valgrind's other tools do not know the request.
+inline void find_watcher() {
+  const char byte = 0;
+  watched = VALGRIND_MAKE_MEM_DEFINED(&byte, 1) != 0;
+}
+#else
+inline constexpr bool watched = false;
+inline void find_watcher() {}
+#endif
+
 // Nobody may touch it.
 inline void forbid([[maybe_unused]] const void* p, [[maybe_unused]] size_t size) {
+  if (!watched) return;
 #if defined(__SANITIZE_ADDRESS__)
   ASAN_POISON_MEMORY_REGION(p, size);
 #elif defined(HUMMOCK_HAS_MEMCHECK)
@@ -29,6 +46,7 @@ inline void forbid([[maybe_unused]] const void* p, [[maybe_unused]] size_t size)
 
 // Anybody may, and what stands there is known.
 inline void permit([[maybe_unused]] const void* p, [[maybe_unused]] size_t size) {
+  if (!watched) return;
 #if defined(__SANITIZE_ADDRESS__)
   ASAN_UNPOISON_MEMORY_REGION(p, size);
 #elif defined(HUMMOCK_HAS_MEMCHECK)
@@ -40,14 +58,15 @@ inline void permit([[maybe_unused]] const void* p, [[maybe_unused]] size_t size)
 inline void begin_block([[maybe_unused]] const void* p, [[maybe_unused]] size_t size,
                         [[maybe_unused]] bool zeroed) {
 #if defined(HUMMOCK_HAS_MEMCHECK)
-  VALGRIND_MALLOCLIKE_BLOCK(p, size, 0, zeroed);
+  if (watched) VALGRIND_MALLOCLIKE_BLOCK(p, size, 0, zeroed);
 #endif
 }
 
 // It has it no longer: nobody may touch it.
-inline void end_block([[maybe_unused]] const void* p, [[maybe_unused]] size_t size) {
+inline void end_block(const void* p, size_t size) {
 #if defined(HUMMOCK_HAS_MEMCHECK)
-  VALGRIND_FREELIKE_BLOCK(p, 0);
+  if (watched) VALGRIND_FREELIKE_BLOCK(p, 0);
+  static_cast<void>(size);
 #else
   forbid(p, size);
 #endif
@@ -58,10 +77,10 @@ class Unwatched {
  public:
 #if defined(HUMMOCK_HAS_MEMCHECK)
   Unwatched() {
-    VALGRIND_DISABLE_ERROR_REPORTING;
+    if (watched) VALGRIND_DISABLE_ERROR_REPORTING;
   }
   ~Unwatched() {
-    VALGRIND_ENABLE_ERROR_REPORTING;
+    if (watched) VALGRIND_ENABLE_ERROR_REPORTING;
   }
 #else
   Unwatched() = default;

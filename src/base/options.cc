@@ -153,6 +153,7 @@ void tell_bad_value(const Option& option, Text value, Source source, int64_t kep
 
 // Of a file's name and of a size: they count where the new one is on.
 constexpr int64_t kSampleBytes = 512 << 10;
+constexpr size_t kGuardBytes = 2 << 20;  // one costs about 16 µs
 int64_t sample_every = kSampleBytes;
 
 struct Gone {
@@ -356,7 +357,7 @@ size_t sample_bytes() {
 
 size_t guard_bytes() {
   const size_t bytes = values.guards;
-  return bytes == 1 ? static_cast<size_t>(kSampleBytes) : bytes;
+  return bytes == 1 ? kGuardBytes : bytes;
 }
 
 void print_effective(int fd, const char* prefix) {

@@ -58,7 +58,6 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "malloc fails above so much; a size, or 80% of the cgroup's memory")                                     \
   X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
     "a thread gives memory back while the program idles")                                                    \
-  X(bool, fork, boolean, 1, 0, 1, "", start, wish, "keep the heap usable in the child of a fork")            \
   X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0;off=0", start, promise,                             \
     "serve malloc from a deterministic space of this size alone")                                            \
   X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0;off=0|none=0", start, promise,                      \
@@ -78,7 +77,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "sample who allocates, from the start: one block in so many bytes; on: 512K; `hummock profile` shows "   \
     "it")                                                                                                    \
   X(size_t, guards, size, 0, 0, kTiB, "off=0|on=1;none=0", any_time, wish,                                   \
-    "put a block before a page that nobody may touch, one in so many bytes; on: 512K; what goes wrong "      \
+    "put a block before a page that nobody may touch, one in so many bytes; on: 2M; what goes wrong "        \
     "there is told with stacks")                                                                             \
   X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
     "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")

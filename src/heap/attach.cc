@@ -1,5 +1,6 @@
 #include "heap/attach.h"
 
+#include "base/annotate.h"
 #include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/allowance.h"
@@ -169,6 +170,7 @@ void initialise() {
     os::LockGuard guard(start_lock);
     if (started) return;
     options::init(os::is_privileged());
+    base::find_watcher();
     slab::make_secret(os::random_word());
     os::start_log();
     pages::renew_limits();
@@ -183,8 +185,8 @@ void initialise() {
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   // Outside the lock: registering may allocate.
-  if (options::values.fork && options::values.space_initial != 0) served::handle_forks();
-  if (options::values.fork) os::on_fork(&kForkHandlers);
+  if (options::values.space_initial != 0) served::handle_forks();
+  os::on_fork(&kForkHandlers);
   sampling::renew_guards();
 }
 

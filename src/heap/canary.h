@@ -14,10 +14,10 @@ __attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline uint64_t word_at(c
   return word;
 }
 
-// The first byte that is not `value`, or `size`. Most often all are: looked at in lines, then words.
+// The first byte that is not `value`, or `size`. Nobody may touch them: see base::Unwatched. Most often all
+// are: looked at in lines, then words.
 HUMMOCK_READS_FORBIDDEN inline size_t first_other(const unsigned char* bytes, unsigned char value,
                                                   size_t size) {
-  const base::Unwatched unwatched;
   const uint64_t wanted = value * 0x0101010101010101ull;
   size_t at = 0;
   for (; at + 64 <= size; at += 64) {

@@ -167,6 +167,7 @@ Record* find_record(const char* call, const void* p) {
 }
 
 void check_guards(const char* call, Record* record) {
+  const base::Unwatched unwatched;
   const size_t before = front_size(record);
   size_t at = first_other(front_guard(record), kGuardByte, before);
   if (at != before) {
@@ -186,6 +187,7 @@ void check_guards(const char* call, Record* record) {
 }
 
 bool guards_hold(Record* record) {
+  const base::Unwatched unwatched;
   const size_t before = front_size(record);
   const size_t after = record->after;
   return first_other(front_guard(record), kGuardByte, before) == before &&
@@ -196,6 +198,7 @@ namespace {
 
 // The first byte that was written after the free, or the block's size.
 size_t first_written(Record* record) {
+  const base::Unwatched unwatched;
   const auto* bytes = reinterpret_cast<const unsigned char*>(record->user());
   if (record->size <= 2 * kPoisonEnds) return first_other(bytes, kFreed, record->size);
   const size_t at = first_other(bytes, kFreed, kPoisonEnds);

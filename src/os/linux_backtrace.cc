@@ -249,18 +249,21 @@ __attribute__((noinline, cold)) void learn_own() {
   __atomic_store_n(&own_known, true, __ATOMIC_RELEASE);
 }
 
-// From a frame upwards. Left out: the first `own` ones, and those of the allocator's file before any other.
+// Where the allocator is a file of its own.
 struct Own {
-  uintptr_t start, size;  // of the file
-  unsigned frames;
+  uintptr_t start, size;
 };
-__attribute__((always_inline)) HUMMOCK_READS_STACKS inline unsigned walk(Stack stack, Frame frame, Own own,
-                                                                         void** frames, unsigned most) {
+
+// From a frame upwards. Left out: the first `skipped` ones, and those of the allocator's file before any
+// other.
+__attribute__((noinline)) HUMMOCK_READS_STACKS unsigned walk(Frame frame, Own own, unsigned skipped,
+                                                             void** frames, unsigned most) {
+  Stack stack(frame.sp);
   bool outside = false;
   unsigned count = 0;
   while (frame.code >= kLeastCode && frame.code < kMostCode) {
-    if (own.frames != 0) {
-      --own.frames;
+    if (skipped != 0) {
+      --skipped;
     } else if (outside || frame.code - own.start >= own.size) {
       outside = true;
       frames[count++] = reinterpret_cast<void*>(frame.code);
@@ -302,14 +305,13 @@ __attribute__((noinline)) HUMMOCK_READS_STACKS unsigned callers(void** frames, u
   // Asking for it makes this function keep a frame pointer: the caller's and the way back stand there.
   const auto* here = static_cast<const uintptr_t*>(__builtin_frame_address(0));
   const Frame frame = {plain_code(here[1]), reinterpret_cast<uintptr_t>(here + 2), here[0]};
-  const Own own = {start, size, size != 0 ? 0 : kOwnInProgram - 1};
-  return walk(Stack(reinterpret_cast<uintptr_t>(here)), frame, own, frames, most);
+  return walk(frame, {start, size}, size != 0 ? 0 : kOwnInProgram - 1, frames, most);
 }
 
 unsigned callers_at(const Fault& fault, void** frames, unsigned most) {
   Frame frame;
   if (most == 0 || !read_registers(fault.context, &frame)) return 0;
-  return walk(Stack(frame.sp), frame, {0, 0, 0}, frames, most);
+  return walk(frame, {0, 0}, 0, frames, most);
 }
 
 base::Line report_line() {

@@ -86,15 +86,14 @@ TEST_CASE("defaults") {
     CHECK(strlen(option.name) < 16);
     CHECK(contains(effective(), (std::string("hummock: ") + option.name + ":").c_str()));
   }
-  CHECK(options::kCount <= 22);
   CHECK(values.decay_ms == 1000);
   CHECK(values.quarantine == size_t{16} << 20);
-  CHECK(values.fork);
+  CHECK(values.observe);
   CHECK(!values.checked);
   CHECK(get("quarantine") == "16M");
   CHECK(get("dirty_max") == "auto");
   CHECK(get("stats") == "none");
-  CHECK(get("fork") == "on");
+  CHECK(get("observe") == "on");
 }
 
 TEST_CASE("each source goes over the one before, and is named") {
@@ -131,8 +130,8 @@ TEST_CASE("spellings") {
     CHECK(values.checked);
   }
   for (const char* off : {"off", "0", "false", "no", "Off"}) {
-    CHECK(load((std::string("fork=") + off).c_str(), {}) == "");
-    CHECK(!values.fork);
+    CHECK(load((std::string("observe=") + off).c_str(), {}) == "");
+    CHECK(!values.observe);
   }
   CHECK(load(" decay_ms : never , quarantine = 3k ,, stats:exit,", {}) == "");
   CHECK(values.decay_ms == -1);
