@@ -157,7 +157,7 @@ void* allocate(size_t align, size_t size) {
   set_relaxed(slot->allocated_by, current_stack(kMostFrames));
   set_relaxed(slot->allocated_in, os::thread_number());
   set_relaxed(slot->freed_in, uint32_t{0});
-  pages::count_guarded(static_cast<ptrdiff_t>(bytes));
+  pages::count_guarded(1, static_cast<ptrdiff_t>(size));
   Kind live = Kind::guarded;
   __atomic_store(&header->kind, &live, __ATOMIC_RELEASE);  // pairs with the acquire of walk()
   return header->start;
@@ -176,7 +176,7 @@ void release(const char* call, SlabHeader* header, void* p) {
   const size_t bytes = bytes_of(header);
   // Refused: mappings are short; then the block can still be written to, but costs nothing.
   if (!os::deny(place_of(slot), bytes)) os::purge(place_of(slot), bytes);
-  pages::count_guarded(-static_cast<ptrdiff_t>(bytes));
+  pages::count_guarded(-1, -static_cast<ptrdiff_t>(header->bytes));
   give_back(slot, slot);
 }
 

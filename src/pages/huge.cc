@@ -145,9 +145,9 @@ SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
 
 os::Lock<os::Rank::mappings> mappings_lock;
 
-void count_guarded(ptrdiff_t bytes) {
+void count_guarded(ptrdiff_t blocks, ptrdiff_t bytes) {
   os::LockGuard guard(mappings_lock);
-  account(0, bytes);
+  account(blocks, bytes);
 }
 
 SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {

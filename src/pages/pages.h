@@ -42,8 +42,9 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size);
 // The block of a span, which is gone then, in a mapping of its own with room for more; null as above. Its
 // memory is moved, not copied, where the system can.
 SlabHeader* move_to_huge(SlabHeader* span, size_t size);
-// So many bytes more are in use, of guarded blocks: they count with those of mappings of their own.
-void count_guarded(ptrdiff_t bytes);
+// So many guarded blocks more, and the bytes that their owners may use: they count with those that have
+// mappings of their own, as each has.
+void count_guarded(ptrdiff_t blocks, ptrdiff_t bytes);
 // Does more free memory wait than max(4 MiB, a sixteenth of what is in use)?
 bool has_much_dirty();
 
