@@ -1,7 +1,6 @@
 // Everything that looks at the heap or changes its options, at once, beside 64 threads that allocate, hand
 // blocks on, fork, throw, load and unload a library. At rest all sums agree. TEST_SCALE=20 makes it 10,000
 // requests from outside.
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hummock/hummock.h>
@@ -15,6 +14,7 @@
 
 #include "heap/attach.h"
 #include "observe/page.h"
+#include "stress/plugin.h"
 #include "stress/stress.h"
 
 namespace {
@@ -57,23 +57,6 @@ void fork_once() {
   stress::require(ended && status == 0, "a child that ends well");
 }
 
-std::mutex loading;  // the loader's own lock is none that ThreadSanitizer sees
-
-// It allocates when it is loaded and frees when it goes.
-void load_library() {
-  loading.lock();
-  void* library = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
-  loading.unlock();
-  stress::require(library != nullptr, "dlopen");
-  auto* get = reinterpret_cast<void* (*)(size_t)>(dlsym(library, "plugin_block"));
-  auto* give = reinterpret_cast<void (*)(void*)>(dlsym(library, "plugin_free"));
-  void* block = get(5000);
-  stress::require(block != nullptr, "the library's own memory");
-  give(block);
-  const std::lock_guard guard(loading);
-  dlclose(library);
-}
-
 void use(size_t self) {
   support::Random random(support::run_seed() + self);
   hummock_heap_t* heap = hummock_heap_create();
@@ -96,7 +79,7 @@ void use(size_t self) {
       if (resized != nullptr) block = resized;
     }
     if (random.one_in(3000)) fork_once();
-    if (random.one_in(1000)) load_library();
+    if (random.one_in(1000)) stress::load_plugin(plugin);
     if (!random.one_in(1000)) continue;
     try {
       throw_some(5);
