@@ -232,47 +232,56 @@ void* allocate_slow(Bin* bin) {
 
 namespace {
 
-// Small and usual: the thread has a heap then.
-__attribute__((always_inline)) inline void* small_plain_block(Heap* heap, size_t size) {
-  Bin* bin = size <= kDirectSize ? bin_of_size(heap, size) : &heap->bins[slab::class_of(size)];
-  void* block = pop(bin);
-  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
-}
-
 // As malloc without the modes: where it has counted the block, or need not.
 void* plain_block(size_t size) {
-  if (size <= slab::kMaxSmall) return small_plain_block(thread_heap, size);
+  if (size <= slab::kMaxSmall) {
+    Bin* bin = size <= kDirectSize ? bin_of_size(thread_heap, size) : &thread_heap->bins[slab::class_of(size)];
+    void* block = pop(bin);
+    return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
+  }
   void* large = near_block(size);
   return large != nullptr ? large : large_block(size, kSlotSize, false);
 }
 
-// malloc for the modes that see every call, and for samples. All but the usual is left by tail calls.
-__attribute__((noinline)) void* watched_block(size_t size) {
-  if (__builtin_expect(!sees_every_call() && size <= slab::kMaxSmall, true)) {
-    Heap* heap = thread_heap;
-    if (__builtin_expect(sampling::passes(heap, size), true)) return small_plain_block(heap, size);
-    return counted_block(0, size, false);
-  }
+// There are samples, and this block is none. False where a mode sees every call, and for threads without a heap.
+__attribute__((always_inline)) inline bool passes(size_t size) {
+  return !sees_every_call() && sampling::passes(thread_heap, size);
+}
+
+// malloc of what the modes see that see every call, and of sizes that are not direct while there are samples.
+__attribute__((noinline)) void* watched_medium(size_t size) {
+  if (__builtin_expect(passes(size), true)) return plain_block(size);
+  if (!sees_every_call()) return counted_block(0, size, false);
   if (served::is_on()) return served::allocate_plain(size);
   return special_block(0, size, false);
+}
+
+// While there are samples: a few instructions more than the fast path. All but the usual is left by tail calls.
+__attribute__((noinline)) void* watched_block(size_t size) {
+  if (__builtin_expect(size > kDirectSize || sees_every_call(), false)) return watched_medium(size);
+  Heap* heap = thread_heap;
+  if (__builtin_expect(!sampling::passes(heap, size), false)) return counted_block(0, size, false);
+  Bin* bin = bin_of_size(heap, size);
+  void* block = pop(bin);
+  return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
 }
 
 }  // namespace
 
 void* allocate_medium(size_t size) {
+  if (__builtin_expect(relaxed(fast_limit.value) == 0, false)) return watched_block(size);
   const size_t above = size - kDirectSize - 1;
-  if (__builtin_expect(above < slab::kMaxSmall - kDirectSize && relaxed(fast_limit.value) != 0, true)) {
+  if (__builtin_expect(above < slab::kMaxSmall - kDirectSize, true)) {
     const size_t offset = kMediumOffsets.of[above / kMediumStep];
     Heap* heap = thread_heap;
     Bin* bin = reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  if (size > slab::kMaxSmall && relaxed(fast_limit.value) != 0) {
-    void* block = near_block(size);
-    return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
-  }
-  return watched_block(size);
+  // A late reader may come with a size that is small: near_block is for larger ones alone.
+  if (__builtin_expect(size <= slab::kMaxSmall, false)) return watched_medium(size);
+  void* block = near_block(size);
+  return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
 }
 
 void* allocate_medium_new(size_t size) {
@@ -325,12 +334,12 @@ __attribute__((noinline)) void* counted_block(size_t align, size_t size, bool ze
 }  // namespace
 
 void* allocate_zeroed(size_t size) {
-  if (relaxed(fast_limit.value) == 0) return special_block(0, size, true);
+  if (relaxed(fast_limit.value) == 0 && !passes(size)) return special_block(0, size, true);
   return zeroed_block(size);
 }
 
 void* allocate_aligned(size_t align, size_t size) {
-  if (relaxed(fast_limit.value) == 0) return special_block(align, size, false);
+  if (relaxed(fast_limit.value) == 0 && !passes(size)) return special_block(align, size, false);
   return aligned_block(align, size);
 }
 
