@@ -347,7 +347,7 @@ void* reallocate(void* p, size_t size) {
   const SlabHeader* slot = pages::header_of(p);
   const size_t room = room_in_own(slot, p);
   const size_t limit = relaxed(fast_limit.value);
-  if (room == 0 || __builtin_expect(limit == 0, false)) return resize(p, size, false);
+  if (room == 0 || __builtin_expect(limit == 0 && sees_every_call(), false)) return resize(p, size, false);
   if (still_fits(room, size)) return p;
   if (size < limit && size + size / 4 < limit && size > slab::kTinySize) {
     Heap* heap = thread_heap;

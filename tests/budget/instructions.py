@@ -57,8 +57,8 @@ NO_STACKS = [case[:5] + (1000.0,) for case in CHECKED]
 # While blocks are sampled: what is not takes a dozen instructions more; samples are in it, with their stacks of a
 # few frames.
 PROFILE = [
-    ("profiled pair 64 B", "empty", 1, 64, 200000, 64.0),
-    ("profiled batch-1000 64 B", "empty", 1000, 64, 200, 64.0),
+    ("profiled pair 64 B", "empty", 1, 64, 200000, 58.0),
+    ("profiled batch-1000 64 B", "empty", 1000, 64, 200, 58.0),
     ("profiled pair 5 KB", "empty", 1, 5000, 20000, None),
 ]
 CASES = {
