@@ -95,89 +95,6 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   return block;
 }
 
-// In place while the block is at most a quarter larger than the request: shrinking gives memory back.
-bool still_fits(size_t room, size_t size) {
-  return size <= room && size >= room - room / 5;
-}
-
-void* zero_tail(void* p, size_t from) {
-  const size_t room = usable_size(p);
-  if (room > from) memset(static_cast<char*>(p) + from, 0, room - from);
-  return p;
-}
-
-// What grows by a little will grow again: as much room is taken as still fits what was asked for.
-size_t with_room_to_grow(size_t room, size_t size) {
-  if (size <= room || size > room + room / 4 || size > slab::kMaxSmall * 4 / 5) return size;
-  const size_t larger = slab::size_of(slab::class_of(size + size / 4 + 1) - 1);
-  return larger > size ? larger : size;
-}
-
-// For what is moved. Programs that cut blocks down to next to nothing have many of them.
-void* other_block(size_t size) {
-  if (size > slab::kTinySize || sees_every_call()) return allocate(size);
-  Bin* bin = &thread_heap->bins[slab::kTiny];
-  void* block = pop_tiny(bin);
-  return block != nullptr ? block : allocate_slow(bin);
-}
-
-// A page of a block that was never written reads as the kernel's one page of zeros, which is replaced when
-// the block's next owner writes there: a second fault, and all processors of the process must forget the
-// first page (9 µs with two). So pages are written before they are copied. Longer copies are of spans that
-// may be mostly untouched, and stay so.
-void copy(void* to, void* from, size_t size) {
-  if (os::kSharesZeros && size <= slab::kMaxSmall) {
-    // The page of the first byte has been written: the block's link was there.
-    auto* page = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(from) | (kSmallPage - 1)) + 1);
-    for (char* const end = static_cast<char*>(from) + size; page < end; page += kSmallPage)
-      os::write_unchanged(page);
-  }
-  memcpy(to, from, size);
-}
-
-void* move(const Block& block, void* p, size_t size, bool zero) {
-  void* fresh =
-      block.heap != nullptr && !block.heap->samples ? user_allocate(block.heap, size) : other_block(size);
-  if (fresh == nullptr) return nullptr;
-  copy(fresh, p, block.room < size ? block.room : size);
-  if (zero) zero_tail(fresh, block.room < size ? block.room : size);
-  release(p);
-  return fresh;
-}
-
-// The room of a block of this thread's own, as most are; 0 for anything else, to be looked at closely.
-// The class is the bin's, which stands in each slot: so the room waits for no look at the slab's first one.
-__attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot, const void* p) {
-  const Heap* heap = thread_heap;
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap)) return 0;
-  const slab::SizeClass& row = slab::kTable.row[slot->bin - heap->bins];
-  if (!slab::is_start(slot, row.multiplier, p) || slab::looks_free(const_cast<void*>(p))) return 0;
-  return row.block_size;
-}
-
-// The bin of with_room_to_grow's size, for sizes of which malloc finds it in one step.
-inline Bin* bin_for_growth(Heap* heap, size_t room, size_t size) {
-  size_t offset = kBinOffsets.of[size];
-  if (size > room && size <= room + room / 4) {
-    const size_t larger = kBinOffsets.of[size + size / 4 + 1] - sizeof(Bin);
-    offset = larger > offset ? larger : offset;
-  }
-  return reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + offset);
-}
-
-__attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
-  const size_t wanted = with_room_to_grow(room, size);
-  void* fresh = other_block(wanted);
-  if (fresh == nullptr) return nullptr;
-  if (size <= slab::kTinySize) {
-    memcpy(fresh, p, slab::kTinySize);  // no block is smaller
-  } else {
-    copy(fresh, p, room < size ? room : size);
-  }
-  release(p);  // its slab may have been given away meanwhile
-  return fresh;
-}
-
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   if (p == nullptr) return 0;
   if (sees_every_call()) {
@@ -185,33 +102,6 @@ __attribute__((noinline)) size_t usable_size_slow(const void* p) {
     if (served::owns(p)) return served::usable_size(p);
   }
   return find_block("malloc_usable_size", p).room;
-}
-
-// Null: not to be had so, and the block is as it was.
-void* resize_without_copy(const Block& block, void* p, size_t size, bool zero) {
-  if (!still_fits(block.room, size)) {
-    if (!block.is_large() || (zero && size > block.room)) return nullptr;
-    const sampling::Rest rest = sampling::begin_resize(block);
-    p = resize_large(block.header, size);
-    sampling::end_resize(rest, block, p, size);
-  }
-  return p != nullptr && zero ? zero_tail(p, size) : p;
-}
-
-void* resize(void* p, size_t size, bool zero) {
-  if (sees_every_call()) {
-    if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
-    if (served::owns(p)) return served::reallocate(p, size, zero);
-  }
-  recording::Resize recorded(p);
-  const Block block = find_block("realloc", p);
-  void* resized = resize_without_copy(block, p, size, zero);
-  if (resized == nullptr) return recorded.ends(move(block, p, size, zero), size);
-  recorded.ends(resized, size);
-  if (sees_every_call()) {
-    if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_resized(to, resized, size, p);
-  }
-  return resized;
 }
 
 }  // namespace
@@ -235,7 +125,8 @@ namespace {
 // As malloc without the modes: where it has counted the block, or need not.
 void* plain_block(size_t size) {
   if (size <= slab::kMaxSmall) {
-    Bin* bin = size <= kDirectSize ? bin_of_size(thread_heap, size) : &thread_heap->bins[slab::class_of(size)];
+    Bin* bin =
+        size <= kDirectSize ? bin_of_size(thread_heap, size) : &thread_heap->bins[slab::class_of(size)];
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
@@ -243,7 +134,8 @@ void* plain_block(size_t size) {
   return large != nullptr ? large : large_block(size, kSlotSize, false);
 }
 
-// There are samples, and this block is none. False where a mode sees every call, and for threads without a heap.
+// There are samples, and this block is none. False where a mode sees every call, and for threads without a
+// heap.
 __attribute__((always_inline)) inline bool passes(size_t size) {
   return !sees_every_call() && sampling::passes(thread_heap, size);
 }
@@ -256,7 +148,8 @@ __attribute__((noinline)) void* watched_medium(size_t size) {
   return special_block(0, size, false);
 }
 
-// While there are samples: a few instructions more than the fast path. All but the usual is left by tail calls.
+// While there are samples: a few instructions more than the fast path. All but the usual is left by tail
+// calls.
 __attribute__((noinline)) void* watched_block(size_t size) {
   if (__builtin_expect(size > kDirectSize || sees_every_call(), false)) return watched_medium(size);
   Heap* heap = thread_heap;
@@ -341,27 +234,6 @@ void* allocate_zeroed(size_t size) {
 void* allocate_aligned(size_t align, size_t size) {
   if (relaxed(fast_limit.value) == 0 && !passes(size)) return special_block(align, size, false);
   return aligned_block(align, size);
-}
-
-void* reallocate(void* p, size_t size) {
-  const SlabHeader* slot = pages::header_of(p);
-  const size_t room = room_in_own(slot, p);
-  const size_t limit = relaxed(fast_limit.value);
-  if (room == 0 || __builtin_expect(limit == 0 && sees_every_call(), false)) return resize(p, size, false);
-  if (still_fits(room, size)) return p;
-  if (size < limit && size + size / 4 < limit && size > slab::kTinySize) {
-    Heap* heap = thread_heap;
-    if (void* fresh = pop(bin_for_growth(heap, room, size))) {
-      memcpy(fresh, p, room < size ? room : size);
-      release_near(slot->bin, p);
-      return fresh;
-    }
-  }
-  return move_own(p, room, size);
-}
-
-void* reallocate_zeroed(void* p, size_t size) {
-  return resize(p, size, true);
 }
 
 size_t usable_size(const void* p) {

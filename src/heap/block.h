@@ -16,6 +16,16 @@ struct Block {
 // Aborts with a message naming `call` when p is not the start of a block.
 Block find_block(const char* call, const void* p);
 
+// The room of a block of this thread's own, as most are; 0 for anything else, to be looked at closely.
+// The class is the bin's, which stands in each slot: so the room waits for no look at the slab's first one.
+__attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot, const void* p) {
+  const Heap* heap = thread_heap;
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap)) return 0;
+  const slab::SizeClass& row = slab::kTable.row[slot->bin - heap->bins];
+  if (!slab::is_start(slot, row.multiplier, p) || slab::looks_free(const_cast<void*>(p))) return 0;
+  return row.block_size;
+}
+
 // The class whose blocks are all aligned to `align` and hold `size`; 0: none.
 unsigned aligned_class(size_t align, size_t size);
 

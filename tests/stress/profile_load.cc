@@ -1,6 +1,6 @@
 // The profiler is started and stopped thousands of times beside 64 threads that allocate, free what others
-// allocated, throw, end, load and unload a library, and beside forks. Nothing is lost or changed, and in the end no sample is live
-// whose block was freed. TEST_SCALE=10 makes it 10,000 starts.
+// allocated, throw, end, load and unload a library, and beside forks. Nothing is lost or changed, and in the
+// end no sample is live whose block was freed. TEST_SCALE=10 makes it 10,000 starts.
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/wait.h>
