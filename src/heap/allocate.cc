@@ -80,13 +80,17 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   count_drawn(heap, header->bytes, 1);
   heap->reused_bytes += header->bytes;
   const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (__builtin_expect(turn, false) && (tick_pending() || is_asked())) tick();
+  if (__builtin_expect(turn, false)) {
+    if (tick_pending() || is_asked()) tick();
+    tell_if_due();
+  }
   return header->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  if (tick_pending() && tick()) tell_of_limits();
+  if (tick_pending()) tick();
+  tell_if_due();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();

@@ -17,12 +17,16 @@ size_t refusals_told;
 
 }  // namespace
 
+bool notice_due;
+
 void set_limit_handler(hummock_limit_handler wanted) {
   __atomic_store_n(&refusals_told, pages::limit_refusals(), __ATOMIC_RELAXED);
+  set_relaxed(was_over, false);  // a new one is told, too, of what is over already
   __atomic_store_n(&handler, wanted, __ATOMIC_RELEASE);
 }
 
 void tell_of_limits() {
+  set_relaxed(notice_due, false);
   const hummock_limit_handler call = __atomic_load_n(&handler, __ATOMIC_ACQUIRE);
   if (call == nullptr || __atomic_exchange_n(&telling, true, __ATOMIC_ACQUIRE)) return;
   const size_t refusals = pages::limit_refusals();

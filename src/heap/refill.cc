@@ -114,9 +114,9 @@ namespace {
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (due && tick_pending() && tick()) {
-    tell_of_limits();
-    sweep(heap, kSweepOfTick, size_class);
+  if (due) {
+    if (tick_pending() && tick()) sweep(heap, kSweepOfTick, size_class);
+    tell_if_due();
   }
   check_bin(heap, size_class);
   if (++heap->shortages % kShortagesPerSweep == 0) {

@@ -169,6 +169,20 @@ TEST_CASE("the handler is told of each limit") {
   free_all(&blocks);
 }
 
+TEST_CASE("the handler is told where blocks of one thread's own are used again, and frees look at the time") {
+  const Limits limits("20M", "40M");
+  std::vector<void*> blocks;
+  for (int i = 0; i < 30; ++i) blocks.push_back(hummock_malloc(kMiB));
+  told_soft = 0;
+  CHECK(hummock_on_limit(handler) == 0);
+  for (int i = 0; i < 100000 && told_soft == 0; ++i) {
+    hummock_free(hummock_malloc(300000));
+    if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(told_soft == 1);
+  free_all(&blocks);
+}
+
 TEST_CASE("the soft limit holds what a bursty program keeps") {
   const Limits limits("64M", "none");
   std::vector<void*> blocks;
