@@ -223,10 +223,10 @@ HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) 
 
 /* Calls `handler` when a limit is reached that the options limit_soft or limit_hard set: `which` is one of
  * the two numbers, `in_use` and `limit` are bytes. Of the hard one in the call that fails, before it returns;
- * of the soft one in some call soon after, once for each time that what is in use goes over it, and once if it
- * is over when the handler is set. The handler may free and allocate; it holds up the call, so it should be
- * short. It is never called within itself. NULL takes it away. Sets for the whole process, from any thread;
- * returns 0. */
+ * of the soft one in the call that goes over it or one of the next that leave the fast path, at most once in
+ * ten milliseconds, and once if it is over when the handler is set. The handler may free and allocate; it
+ * holds up the call, so it should be short. It is never called within itself, nor for what is refused while
+ * it runs. NULL takes it away. Sets for the whole process, from any thread; returns 0. */
 #define HUMMOCK_LIMIT_SOFT 1
 #define HUMMOCK_LIMIT_HARD 2
 typedef void (*hummock_limit_handler)(int which, size_t in_use, size_t limit);

@@ -67,7 +67,10 @@ void* small_block(unsigned size_class) {
     return user_take(common, 0, slab::kTable.row[size_class].block_size, false);
   }
   void* block = pop_any(&heap->bins[size_class], size_class);
-  if (block == nullptr) block = refill(heap, size_class);
+  if (block == nullptr) {
+    block = refill(heap, size_class);
+    tell_if_limited();
+  }
   if (again) end_thread();
   return block != nullptr ? block : no_memory();
 }
@@ -82,7 +85,7 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if (__builtin_expect(turn, false)) {
     if (tick_pending() || is_asked()) tick();
-    tell_if_due();
+    tell_if_limited();
   }
   return header->start;
 }
@@ -90,12 +93,12 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
   if (tick_pending()) tick();
-  tell_if_due();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();
   if (thread_heap->attached) count_drawn(thread_heap, base::align_up(size, kSlotSize), 1);
   if (zero && !zeroed) clear_large(pages::find_header(block));
+  tell_if_limited();
   return block;
 }
 

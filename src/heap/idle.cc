@@ -1,7 +1,6 @@
 #include "heap/idle.h"
 
 #include "base/options.h"
-#include "heap/limit_notice.h"
 #include "heap/refill.h"
 #include "heap/slow_time.h"
 #include "os/os.h"
@@ -145,13 +144,11 @@ void look_after_frees() {
 bool tick() {
   if (options::values.decay_ms < 0) {
     if (is_asked()) observer.serve();
-    set_relaxed(notice_due, true);
     return false;
   }
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now);
   const bool timed = pages::tick(now);
-  if (timed) set_relaxed(notice_due, true);
   if (timed && is_asked()) observer.serve();
   return timed;
 }

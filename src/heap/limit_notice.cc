@@ -1,5 +1,6 @@
 #include "heap/limit_notice.h"
 
+#include "os/os.h"
 #include "pages/limits.h"
 #include "pages/pages.h"
 
@@ -11,30 +12,48 @@ hummock_limit_handler handler;
 
 bool telling;  // atomic, exchanged: the handler's own calls bring no other
 
-// Atomic, exchanged: who changes one of them tells of it, once.
+// A program may go over the soft limit and under it with each call: it is told so often at most.
+constexpr uint64_t kPauseMs = 10;
+
+// Atomic, relaxed: written by who has `telling`, and for a new handler.
 bool was_over;
+uint64_t told_at;  // ms
 size_t refusals_told;
+
+bool went_over() {
+  const bool over = pages::is_over_soft_limit();
+  if (over == relaxed(was_over)) return false;
+  const uint64_t now = os::now_ms();
+  if (over && now - relaxed(told_at) < kPauseMs) return false;  // a later call tells
+  set_relaxed(was_over, over);
+  if (over) set_relaxed(told_at, now);
+  return over;
+}
+
+bool was_refused() {
+  const size_t refusals = pages::limit_refusals();
+  if (refusals == relaxed(refusals_told)) return false;
+  set_relaxed(refusals_told, refusals);
+  return true;
+}
 
 }  // namespace
 
-bool notice_due;
-
 void set_limit_handler(hummock_limit_handler wanted) {
-  __atomic_store_n(&refusals_told, pages::limit_refusals(), __ATOMIC_RELAXED);
+  set_relaxed(refusals_told, pages::limit_refusals());
   set_relaxed(was_over, false);  // a new one is told, too, of what is over already
+  set_relaxed(told_at, uint64_t{0});
   __atomic_store_n(&handler, wanted, __ATOMIC_RELEASE);
 }
 
 void tell_of_limits() {
-  set_relaxed(notice_due, false);
   const hummock_limit_handler call = __atomic_load_n(&handler, __ATOMIC_ACQUIRE);
   if (call == nullptr || __atomic_exchange_n(&telling, true, __ATOMIC_ACQUIRE)) return;
-  const size_t refusals = pages::limit_refusals();
-  if (__atomic_exchange_n(&refusals_told, refusals, __ATOMIC_RELAXED) != refusals)
-    call(HUMMOCK_LIMIT_HARD, pages::in_use_bytes(), relaxed(pages::limits.hard));
-  const bool over = pages::is_over_soft_limit();
-  if (__atomic_exchange_n(&was_over, over, __ATOMIC_RELAXED) != over && over)
-    call(HUMMOCK_LIMIT_SOFT, pages::in_use_bytes(), relaxed(pages::limits.soft));
+  const bool refused = was_refused();
+  const bool over = went_over();
+  if (refused) call(HUMMOCK_LIMIT_HARD, pages::in_use_bytes(), relaxed(pages::limits.hard));
+  if (over) call(HUMMOCK_LIMIT_SOFT, pages::in_use_bytes(), relaxed(pages::limits.soft));
+  if (refused || over) was_refused();  // what the handler itself asked for brings no other call
   __atomic_store_n(&telling, false, __ATOMIC_RELEASE);
 }
 

@@ -3,20 +3,19 @@
 #define HUMMOCK_HEAP_LIMIT_NOTICE_H
 
 #include "hummock/hummock.h"
-#include "pages/slab_header.h"
+#include "pages/limits.h"
 
 namespace hummock::heap {
 
 void set_limit_handler(hummock_limit_handler handler);
 
-// Calls the handler if something has happened since it was called last. No lock is held.
+// Calls the handler if a limit was reached since it was called last. The handler may allocate and free: no
+// lock is held, and a malloc has its block.
 void tell_of_limits();
 
-// A while has passed since that was looked at. Who finds out may be about to free, or hold a lock: the next
-// malloc that leaves the fast path tells. Atomic, relaxed: a hint.
-extern bool notice_due;
-inline void tell_if_due() {
-  if (__builtin_expect(relaxed(notice_due), false)) tell_of_limits();
+// At the end of a malloc that left the fast path.
+inline void tell_if_limited() {
+  if (__builtin_expect(relaxed(pages::limits.soft) != 0, false)) tell_of_limits();
 }
 
 }  // namespace hummock::heap

@@ -7,6 +7,7 @@
 #include "heap/checked.h"
 #include "heap/hooks.h"
 #include "heap/large.h"
+#include "heap/limit_notice.h"
 #include "heap/recording.h"
 #include "heap/release.h"
 #include "heap/sampling.h"
@@ -114,6 +115,7 @@ void* resize(void* p, size_t size, bool zero) {
   if (sees_every_call()) {
     if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_resized(to, resized, size, p);
   }
+  tell_if_limited();
   return resized;
 }
 

@@ -3,7 +3,6 @@
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/idle.h"
-#include "heap/limit_notice.h"
 #include "heap/magazine.h"
 #include "heap/release.h"
 #include "heap/slow_time.h"
@@ -114,10 +113,7 @@ namespace {
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
   if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (due) {
-    if (tick_pending() && tick()) sweep(heap, kSweepOfTick, size_class);
-    tell_if_due();
-  }
+  if (due && tick_pending() && tick()) sweep(heap, kSweepOfTick, size_class);
   check_bin(heap, size_class);
   if (++heap->shortages % kShortagesPerSweep == 0) {
     if (is_asked()) tick();

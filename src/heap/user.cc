@@ -11,6 +11,7 @@
 #include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/large.h"
+#include "heap/limit_notice.h"
 #include "heap/sampling.h"
 
 namespace hummock::heap {
@@ -141,6 +142,7 @@ void* user_take(UserHeap* heap, size_t align, size_t size, bool zero) {
     block = take_locked(heap, align, size, &zeroed);
   }
   if (block == nullptr) return no_memory();
+  tell_if_limited();
   if (!zero || zeroed) return block;
   const Block found = find_block("calloc", block);
   if (found.is_large()) {

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -148,38 +150,95 @@ TEST_CASE("heaps") {
   hummock_heap_destroy(heap);
 }
 
-TEST_CASE("the handler is told of each limit") {
+TEST_CASE("the handler is told of each limit, in the call that reaches it") {
   const Limits limits("20M", "40M");
   told_soft = told_hard = 0;
   CHECK(hummock_on_limit(handler) == 0);
   std::vector<void*> blocks;
-  for (int i = 0; i < 30; ++i) blocks.push_back(hummock_malloc(kMiB));
-  for (int i = 0; i < 100000 && told_soft == 0; ++i) {  // a tick is due each ten milliseconds
-    void* block = hummock_malloc(300000);
-    hummock_free(hummock_malloc(5 * kMiB));
-    hummock_free(block);
-    if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  blocks.reserve(30);
+  while (blocks.size() < 18) blocks.push_back(hummock_malloc(kMiB));
+  CHECK(told_soft == 0);
+  while (blocks.size() < 21) blocks.push_back(hummock_malloc(kMiB));
+  CHECK(told_soft == 1);
+  CHECK(told_limit == 20 * kMiB);
+  while (blocks.size() < 30) blocks.push_back(hummock_malloc(kMiB));
   CHECK(told_soft == 1);
   CHECK(told_hard == 0);
-  CHECK(told_limit == 20 * kMiB);
   CHECK(hummock_malloc(50 * kMiB) == nullptr);
   CHECK(told_hard == 1);
   CHECK(told_limit == 40 * kMiB);
   free_all(&blocks);
 }
 
-TEST_CASE("the handler is told where blocks of one thread's own are used again, and frees look at the time") {
-  const Limits limits("20M", "40M");
-  std::vector<void*> blocks;
-  for (int i = 0; i < 30; ++i) blocks.push_back(hummock_malloc(kMiB));
+// Blocks of every kind that take new memory, until the handler is told.
+template <class Take>
+void until_told(size_t most, Take take) {
+  const Limits limits("20M", "none");
   told_soft = 0;
   CHECK(hummock_on_limit(handler) == 0);
-  for (int i = 0; i < 100000 && told_soft == 0; ++i) {
-    hummock_free(hummock_malloc(300000));
-    if (i % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  std::vector<void*> blocks;
+  while (told_soft == 0 && blocks.size() < most) blocks.push_back(take());
   CHECK(told_soft == 1);
+  free_all(&blocks);
+}
+
+TEST_CASE("whatever kind of block takes what is in use over the soft limit") {
+  for (const size_t size :
+       {size_t{16}, size_t{3000}, size_t{20000}, size_t{70000}, size_t{300000}, 5 * kMiB}) {
+    INFO(size);
+    until_told(22 * kMiB / size, [=] { return hummock_malloc(size); });
+    until_told(22 * kMiB / size, [=] { return hummock_calloc(1, size); });
+    hummock_heap_t* heap = hummock_heap_create();
+    until_told(22 * kMiB / size, [=] { return hummock_heap_malloc(heap, size); });
+    hummock_heap_destroy(heap);
+  }
+}
+
+TEST_CASE("a block that grows in place tells, too") {
+  const Limits limits("20M", "none");
+  told_soft = 0;
+  CHECK(hummock_on_limit(handler) == 0);
+  void* block = hummock_malloc(kMiB);
+  for (size_t size = kMiB; size < 22 * kMiB; size += 70000) block = hummock_realloc(block, size);
+  CHECK(told_soft == 1);
+  hummock_free(block);
+}
+
+std::vector<void*> kept;
+
+void free_kept(int, size_t, size_t) {
+  ++told_soft;
+  free_all(&kept);
+  for (int i = 0; i < 1000; ++i) hummock_free(hummock_malloc(200));
+}
+
+TEST_CASE("the handler frees blocks of the class that is being asked for") {
+  const Limits limits("20M", "none");
+  told_soft = 0;
+  CHECK(hummock_on_limit(free_kept) == 0);
+  std::vector<void*> blocks;
+  kept.reserve(30000);
+  while (told_soft == 0) (kept.size() < 30000 ? kept : blocks).push_back(hummock_malloc(200));
+  for (int i = 0; i < 30000; ++i) blocks.push_back(hummock_malloc(200));
+  std::sort(blocks.begin(), blocks.end());
+  CHECK(std::adjacent_find(blocks.begin(), blocks.end()) == blocks.end());
+  free_all(&blocks);
+}
+
+TEST_CASE("who goes over and under it with each call is told each ten milliseconds at most") {
+  const Limits limits("20M", "none");
+  CHECK(hummock_on_limit(handler) == 0);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 15; ++i) blocks.push_back(hummock_malloc(kMiB));
+  told_soft = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1000; ++i) {
+    hummock_free(hummock_malloc(10 * kMiB));
+    hummock_free(hummock_malloc(300000));  // sees that it is under again
+  }
+  const auto passed = std::chrono::steady_clock::now() - began;
+  CHECK(told_soft > 0);
+  CHECK(told_soft <= 2 + passed / std::chrono::milliseconds(9));
   free_all(&blocks);
 }
 
