@@ -57,6 +57,9 @@ inline constexpr uintptr_t kWaiting = 1;
 // Puts p in the heap's remote cache, to be handed over with others of its slab. One of 8 bytes is marked.
 // `live`: it was seen to be, with no exchange.
 void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
+// Of all that free this block of the slab at the moment one comes back: the block is the caller's, linked as
+// one that others freed. Stops the process for the others.
+void claim_block(SlabHeader* slab, void* p);
 // Frees one block at once; for threads that have no heap, as they have ended.
 void release_remote_now(SlabHeader* slab, void* p);
 void flush_remote(Heap* heap);

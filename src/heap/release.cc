@@ -58,6 +58,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
   }
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
+  claim_block(slab, p);  // it took long enough for others to free it
   if ((owner_of(slab) & kDirect) != 0) return release_direct(heap, slab, p);
   release_near(&heap->bins[slab->size_class], p);
 }

@@ -155,7 +155,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
   if (++entry.count == entry.limit) flush(heap, entry);
 }
 
-void release_remote_now(SlabHeader* slab, void* p) {
+void claim_block(SlabHeader* slab, void* p) {
   RemoteEntry entry;
   entry.slab = slab;
   entry.count = 1;
@@ -167,7 +167,12 @@ void release_remote_now(SlabHeader* slab, void* p) {
   } else {
     entry.checks[0] = mark_waiting(mark, slab, p, true);
   }
-  hand_over(slab, chain_up(mark, entry), p, 1);
+  chain_up(mark, entry);
+}
+
+void release_remote_now(SlabHeader* slab, void* p) {
+  claim_block(slab, p);
+  hand_over(slab, p, p, 1);
 }
 
 void flush_remote(Heap* heap) {
