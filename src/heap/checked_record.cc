@@ -30,7 +30,7 @@ unsigned char* back_guard(Record* record) {
 
 // The raw block in which p lies, or null.
 Record* raw_block(const void* p) {
-  SlabHeader* header = pages::find_slab(p);
+  const SlabHeader* header = pages::find_slab(p);
   if (header != nullptr && header->kind == Kind::own_slab) {
     const slab::SizeClass& row = slab::row_of(header);
     const size_t index =
@@ -38,9 +38,10 @@ Record* raw_block(const void* p) {
     if (index >= header->carved) return nullptr;
     return reinterpret_cast<Record*>(header->start + index * row.block_size);
   }
-  if (header == nullptr || header->kind == Kind::free) header = pages::enclosing_span(p);
-  if (header == nullptr || static_cast<const char*>(p) < header->start) return nullptr;
-  return reinterpret_cast<Record*>(header->start);
+  const bool exact = header != nullptr && header->kind != Kind::free;
+  char* start = exact ? header->start : pages::enclosing_span(p).start;
+  if (start == nullptr || static_cast<const char*>(p) < start) return nullptr;
+  return reinterpret_cast<Record*>(start);
 }
 
 // What the default mode says of pointers that are no block, as a report.

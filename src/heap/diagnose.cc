@@ -20,10 +20,9 @@ namespace {
 
 using base::Line;
 
-void say_inside(Line& line, const SlabHeader* header, const void* p) {
-  line << "points " << static_cast<size_t>(static_cast<const char*>(p) - header->start)
-       << " bytes into a block of " << header->bytes << " bytes at "
-       << static_cast<const void*>(header->start);
+void say_inside(Line& line, const pages::Extent& block, const void* p) {
+  line << "points " << static_cast<size_t>(static_cast<const char*>(p) - block.start)
+       << " bytes into a block of " << block.bytes << " bytes at " << static_cast<const void*>(block.start);
 }
 
 bool is_canonical(const void* p) {
@@ -138,11 +137,10 @@ void bad_pointer(const char* call, const void* p, slab::End end) {
   guards::tell_misuse(call, p, end);
   Line line;
   line << call << "(" << p << "): ";
-  const SlabHeader* header = pages::find_header(p);
-  const SlabHeader* around = pages::enclosing_span(p);
-  if (around != nullptr) {
+  const pages::Extent around = pages::enclosing_span(p);
+  if (around.start != nullptr && around.start != p) {
     say_inside(line, around, p);
-  } else if (header != nullptr) {
+  } else if (around.start != nullptr || pages::find_in_region(p) != nullptr) {
     line << "no block is live there: freed before, or never handed out";
   } else if (!is_canonical(p)) {
     line << "not an address at all";

@@ -57,10 +57,17 @@ void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed) {
   return header->start;
 }
 
-void claimed_before(const char* call, const SlabHeader* header) {
-  base::die(base::Line() << call << "(" << static_cast<const void*>(header->start)
-                         << "): double free: the block of " << header->bytes
-                         << " bytes was freed by another thread at the same time" << slab::kSeeMore);
+void claimed_before(const char* call, const void* start) {
+  base::die(base::Line() << call << "(" << start
+                         << "): double free: another thread freed the block at the same time"
+                         << slab::kSeeMore);
+}
+
+Kind claim_large(const char* call, SlabHeader* header) {
+  if (relaxed(header->kind) != Kind::huge) return claim_span(call, header), Kind::large;
+  const void* start = header->start;
+  if (!pages::leave_mapping(start)) claimed_before(call, start);
+  return Kind::huge;
 }
 
 void release_far(SlabHeader* header, Kind kind) {
@@ -106,7 +113,8 @@ void* resize_large(SlabHeader* header, size_t size) {
     return nullptr;
   const Kind kind = claim_large("realloc", header);
   SlabHeader* now = kind == Kind::huge ? pages::resize_huge(header, size) : resize_span(header, size);
-  if (now == nullptr || now == header) set_relaxed(header->kind, kind);
+  if (now == nullptr || now == header)
+    kind == Kind::huge ? pages::enter_mapping(header->start) : set_relaxed(header->kind, kind);
   return now == nullptr ? nullptr : now->start;
 }
 

@@ -22,20 +22,17 @@ inline SlabHeader* take_near(const Heap* heap, size_t size) {
   return header;
 }
 
-// Makes the caller the one who frees, or moves, the block: its kind, which is free from now on. Who comes
-// second is told.
-[[noreturn]] void claimed_before(const char* call, const SlabHeader* header);
-inline Kind claim_large(const char* call, SlabHeader* header) {
-  Kind kind = relaxed(header->kind);
-  Kind free = Kind::free;
-  const bool live = kind == Kind::large || kind == Kind::huge;
+// Makes the caller the one who frees, or moves, the block: a span's kind is free from now on, and a huge
+// block's start in the region map no more. Who comes second is told.
+[[noreturn]] void claimed_before(const char* call, const void* start);
+inline void claim_span(const char* call, SlabHeader* header) {
+  Kind kind = Kind::large, free = Kind::free;
   // Relaxed: nobody else looks at the block's fields from here on.
-  if (live &&
-      __atomic_compare_exchange(&header->kind, &kind, &free, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    return kind;
-  }
-  claimed_before(call, header);
+  if (!__atomic_compare_exchange(&header->kind, &kind, &free, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    claimed_before(call, header->start);
 }
+// Which of them it was.
+Kind claim_large(const char* call, SlabHeader* header);
 
 // Makes all of a large or huge block read zero.
 void clear_large(SlabHeader* header);

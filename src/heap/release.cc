@@ -77,8 +77,20 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
 
 namespace {
 
+// A block with a mapping of its own: none but those begins at such an address. Its header goes with the
+// mapping, so nobody looks there who has not claimed it.
+void release_mapped(void* p) {
+  if (!pages::leave_mapping(p)) bad_pointer("free", p);
+  SlabHeader* header = pages::header_before(p);
+  if (header->kind != Kind::huge || header->start != p) bad_pointer("free", p);
+  if (header->user == nullptr) return release_far(header, Kind::huge);
+  pages::enter_mapping(p);
+  user_give(header->user, p);
+}
+
 __attribute__((noinline)) void release_unserved(void* p) {
   if (is_checked()) return checked::release("free", p);
+  if (reinterpret_cast<uintptr_t>(p) % kRegionSize == 0) return release_mapped(p);
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer("free", p);
   switch (header->kind) {
@@ -87,10 +99,10 @@ __attribute__((noinline)) void release_unserved(void* p) {
     case Kind::own_slab:
       return user_give(relaxed(header->user), p);
     case Kind::large:
-    case Kind::huge:
       if (p != header->start) bad_pointer("free", p);
       if (header->user != nullptr) return user_give(header->user, p);
-      return release_large(header, claim_large("free", header));
+      claim_span("free", header);
+      return release_span(thread_heap, header);
     case Kind::guarded:
       return guards::release("free", header, p);
     default:
@@ -186,7 +198,7 @@ __attribute__((noinline)) void release_not_large(void* p, SlabHeader* slot, Heap
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
   if (sees_every_call()) return release_other(p);
   if (!is_large(slot, p)) return release_not_large(p, slot, heap);
-  claim_large("free", slot);
+  claim_span("free", slot);
   release_span(heap, slot);
 }
 

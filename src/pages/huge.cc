@@ -32,14 +32,17 @@ void account(ptrdiff_t blocks, ptrdiff_t bytes) {
   note_huge_bytes(total_bytes, 0);
 }
 
+// From here on it is a live block, its tail behind it.
 void link(SlabHeader* header, size_t tail = 0) {
+  bool cut;
   {
     os::LockGuard guard(mappings_lock);
     all.push_front(header);
     account(1, static_cast<ptrdiff_t>(header->bytes));
-    if (tail == 0 || set_tail(header, tail)) return;
+    cut = tail != 0 && !set_tail(header, tail);
   }
-  cut_tail(header->start + header->bytes, tail, header->advised);
+  enter_mapping(header->start);
+  if (cut) cut_tail(header->start + header->bytes, tail, header->advised);
 }
 
 // Address space with room before it. Where that is short, the headers have no inaccessible slot before them.
@@ -74,7 +77,7 @@ SlabHeader* map_huge(size_t bytes, size_t align) {
   const size_t mapped = before_start(header) + bytes;
   event.log(advised ? "Alloc THP" : "Alloc SP", start, bytes, static_cast<ptrdiff_t>(mapped),
             "a large block");
-  if (enter_mapping(start)) return header;
+  if (may_begin_mapping(start)) return header;
   if (advised) forget_block(bytes);
   unmap_or_purge(start - before_start(header), mapped);
   return nullptr;
@@ -120,10 +123,10 @@ SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
   os::Event event;
   if (moved->advised) forget_block(bytes);  // what moves keeps its own advice
   moved->advised = false;
-  leave_mapping(start);
+  const bool was_known = leave_mapping(start);
   if (!os::move_pages(start, header->bytes, bytes, moved->start)) {
-    enter_mapping(start);
     unmap_block(moved);
+    if (was_known) enter_mapping(start);
     return nullptr;
   }
   event.log("Move", moved->start, bytes, -static_cast<ptrdiff_t>(header->bytes), "a large block");
@@ -171,6 +174,7 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
 }
 
 void release_huge(SlabHeader* header) {
+  leave_mapping(header->start);  // unless it has, when it was claimed
   header->kind = Kind::free;
   SlabHeader* oldest;
   {
@@ -280,14 +284,14 @@ __attribute__((no_sanitize("thread"))) unsigned list_huge(const char* above, Hug
   return count;
 }
 
-SlabHeader* enclosing_huge(const void* p) {
+Extent enclosing_huge(const void* p) {
   os::LockGuard guard(mappings_lock);
   const char* inside = static_cast<const char*>(p);
-  for (SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
+  for (const SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
     if (inside >= header->start - before_start(header) && inside < header->start + header->bytes)
-      return header;
+      return {header->start, header->bytes};
   }
-  return nullptr;
+  return {};
 }
 
 void huge_lock() {

@@ -169,7 +169,6 @@ void unmap_block(SlabHeader* header) {
   char* start = header->start;
   const size_t bytes = header->bytes;
   if (header->advised) forget_block(bytes);
-  leave_mapping(start);
   const size_t front = before_start(header);
   os::Event event;
   if (os::unmap(start - front, front + bytes)) {
@@ -179,7 +178,6 @@ void unmap_block(SlabHeader* header) {
   // It reads zero for the next one.
   if (!os::purge(start, bytes)) memset(start, 0, bytes);
   event.log("Free failed -> purge", start, bytes, 0);
-  enter_mapping(start);
   header->advised = false;
   os::LockGuard guard(mappings_lock);
   stuck.push_front(header);

@@ -51,7 +51,7 @@ SlabHeader* take_stuck(size_t bytes);
 
 // Unmapping can fail where the map count is exhausted: then at least the memory goes back. False: it did.
 bool unmap_or_purge(void* address, size_t size);
-// Out of the region map before its addresses are anybody else's; stuck if they do not become so.
+// Nobody's block; stuck if the system does not take it.
 void unmap_block(SlabHeader* header);
 void cut_tail(char* tail, size_t bytes, bool advised);
 // The mapping, tail included, had `before` bytes behind its headers.

@@ -141,8 +141,12 @@ class Headers {
   bool begun_ = false;
 };
 
-// The span (large block) in whose inside `p` lies, or null: for messages about wrong pointers.
-SlabHeader* enclosing_span(const void* p);
+// The large block in which `p` lies, or no place: for messages about wrong pointers.
+struct Extent {
+  char* start;
+  size_t bytes;
+};
+Extent enclosing_span(const void* p);
 
 // For fork: all locks of this layer.
 void lock_all();

@@ -161,7 +161,7 @@ void huge_unlock();
 void huge_reset();
 bool huge_is_locked();
 void huge_totals(Totals* out);
-SlabHeader* enclosing_huge(const void* p);
+Extent enclosing_huge(const void* p);
 
 }  // namespace hummock::pages
 

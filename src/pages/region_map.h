@@ -6,9 +6,9 @@
 // free: what is 2 TiB apart shares one. Entries are never removed, as regions are never unmapped.
 //
 // A block with a mapping of its own needs no entry. It begins at a multiple of 32 MiB, and a bit for each
-// says where one does; its header stands just before it. In the table its address is a foreign one, or slot 0
-// of a region some 2 TiB apart, whose header has no owner: the fast path leaves it to find_header, which is
-// exact.
+// says where a live one does; its header stands just before it. In the table its address is a foreign one, or
+// slot 0 of a region some 2 TiB apart, whose header has no owner: the fast path leaves it to find_header,
+// which is exact.
 #ifndef HUMMOCK_PAGES_REGION_MAP_H
 #define HUMMOCK_PAGES_REGION_MAP_H
 
@@ -43,9 +43,11 @@ inline SlabHeader* header_of(const void* p) {
   return header_at(distance_of(p));
 }
 
-// The header for an address that is exactly ours, else null. `*base`, if wanted, is the region's start.
+// The header for an address that is exactly ours, else null: in a region, or also where a block with a mapping
+// of its own begins.
+SlabHeader* find_in_region(const void* p);
 SlabHeader* find_header(const void* p);
-// The same, but from a slab's later slots the slab's own.
+// The last, but from a slab's later slots the slab's own.
 SlabHeader* find_slab(const void* p);
 
 // Enters the 32 MiB at `base`, whose first slot holds the headers, for ever. False: the entry is taken.
@@ -53,14 +55,17 @@ bool enter_region(void* base);
 // Are the entries of `size` bytes at `base` free?
 bool may_stand(const void* base, size_t size);
 
-// A block of its own mapping begins at `start`, or does no longer. Before its addresses can be anybody else's
-// it must have left. False: no address that the bits cover.
-bool enter_mapping(const void* start);
-void leave_mapping(const void* start);
+// A block of its own mapping can begin at `start`: the bits cover it.
+bool may_begin_mapping(const void* start);
+// A live one begins there from now on.
+void enter_mapping(const void* start);
+// No longer: the caller is the one who frees, resizes or moves it. False: none did. Whoever else has its
+// address may look at its header no more, which goes with the mapping.
+bool leave_mapping(const void* start);
 
 // Where the header of such a block stands.
-inline SlabHeader* header_before(char* start) {
-  return reinterpret_cast<SlabHeader*>(start - kSlotSize);
+inline SlabHeader* header_before(const void* start) {
+  return reinterpret_cast<SlabHeader*>(static_cast<char*>(const_cast<void*>(start)) - kSlotSize);
 }
 
 }  // namespace hummock::pages

@@ -23,15 +23,14 @@ SlabHeader* Headers::next() {
   return region_ == nullptr ? nullptr : region_->header(slot_);
 }
 
-SlabHeader* enclosing_span(const void* p) {
-  SlabHeader* header = find_header(p);
-  if (header == nullptr || (header - slot_of(header))->kind == Kind::huge) return enclosing_huge(p);
-  if (slot_of(header) == 0) return nullptr;
+Extent enclosing_span(const void* p) {
+  const SlabHeader* header = find_in_region(p);
+  if (header == nullptr) return enclosing_huge(p);
   for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
-    if (header->kind == Kind::large) return header->slots >= slots ? header : nullptr;
-    if (header->kind != Kind::free) return nullptr;
+    if (header->kind == Kind::large && header->slots >= slots) return {header->start, header->bytes};
+    if (header->kind != Kind::free) return {};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace hummock::pages
