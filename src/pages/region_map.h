@@ -43,8 +43,8 @@ inline SlabHeader* header_of(const void* p) {
   return header_at(distance_of(p));
 }
 
-// The header for an address that is exactly ours, else null: in a region, or also where a block with a mapping
-// of its own begins.
+// The header for an address that is exactly ours, else null: in a region; or where a block with a mapping of
+// its own begins.
 SlabHeader* find_in_region(const void* p);
 SlabHeader* find_header(const void* p);
 // The last, but from a slab's later slots the slab's own.
