@@ -1,7 +1,9 @@
 // src/pages/huge.cc, kept.cc, region_map.cc: blocks with mappings of their own, among mappings of others.
 //
-// A place is where a block may begin. The kernel gives a free one to whoever asks. MAP says where a block of ours
-// begins, one bit a place. Each kernel call, each access to the map, and each section under the lock is a step.
+// A place is where a block may begin. The kernel gives a free one to whoever asks. MAP says where a live block of
+// ours begins, one bit a place: who clears it may look at the block's header, and frees, resizes or moves the block.
+// With AGAIN somebody frees, once, a block that a thread has. Each kernel call, each access to the map, and each
+// section under the lock is a step.
 
 #ifndef PLACES
 #define PLACES 2
@@ -22,9 +24,11 @@ mtype block[PLACES] = NONE;  // what the proof knows of each place
 bit tail[PLACES];            // it is the block's tail, as its header says; guarded by the lock
 bit longer[PLACES];            // it is the block's own
 byte user[PLACES];           // who has the block
+bit misused;                 // somebody freed a block of another's
 byte done;
 
-// Whoever looks finds what is true: a bit means a mapping of ours, and who has a block between two calls finds it.
+// Whoever looks finds what is true: a bit means a mapping of ours, and who has a block between two calls finds it,
+// or is told that it was freed.
 #define SOUND(p) (!map[p] || kernel[p] == OURS)
 active proctype sound() {
 end:
@@ -43,8 +47,22 @@ inline enter(p) {
   atomic { assert(!map[p]); map[p] = 1; assert(kernel[p] == OURS) }
 }
 
-inline leave(p) {
-  atomic { assert(map[p]); map[p] = 0 }
+// free and realloc: the block is the caller's alone, or it is told.
+inline claim(p) {
+#ifdef MUTANT_LOOK_FIRST
+  known = map[p];
+  assert(!known || kernel[p] == OURS);  // the header is read
+#endif
+#ifdef MUTANT_NO_CLAIM
+  known = map[p];
+  map[p] = 0;
+#else
+  atomic { known = map[p]; map[p] = 0 }
+#endif
+  if
+  :: !known -> assert(misused); goto told
+  :: known -> assert(kernel[p] == OURS); known = 0
+  fi
 }
 
 // at = a free place, or PLACES.
@@ -67,20 +85,14 @@ inline cut_own(p) {
 
 // The kernel may refuse, where it would have to part a mapping and has no record left.
 inline unmap_block(p) {
-#ifdef MUTANT_LEAVE_LATE
-  atomic { assert(kernel[p] == OURS); kernel[p] = NOBODY; cut_own(p); block[p] = NONE }
-  map[p] = 0
-#else
-  leave(p);
   if
   :: atomic { assert(kernel[p] == OURS); kernel[p] = NOBODY; cut_own(p); block[p] = NONE }
 #ifndef MUTANT_NO_STUCK
-  :: enter(p); block[p] = STUCK
+  :: block[p] = STUCK
 #else
   :: block[p] = NONE
 #endif
   fi
-#endif
 }
 
 inline allocate() {
@@ -93,9 +105,8 @@ inline allocate() {
     fi;
     if
     :: at < PLACES ->
-       assert(user[at] == 0 && map[at]);
-       block[at] = LIVE;
-       user[at] = _pid
+       assert(!map[at] && (misused || user[at] == 0));
+       block[at] = LIVE
     :: else
     fi
   }
@@ -103,11 +114,13 @@ inline allocate() {
   :: at == PLACES ->
      ask(OURS);
      if
-     :: at < PLACES ->
-        enter(at);
-        atomic { assert(block[at] == NONE && user[at] == 0 && !longer[at]); block[at] = LIVE; user[at] = _pid }
+     :: at < PLACES -> atomic { assert(block[at] == NONE && !longer[at] && (misused || user[at] == 0)); block[at] = LIVE }
      :: else
      fi
+  :: else
+  fi;
+  if
+  :: at < PLACES -> enter(at); user[at] = _pid
   :: else
   fi;
   mine = at
@@ -115,6 +128,7 @@ inline allocate() {
 
 // What is behind the block becomes its own, or its tail.
 inline resize() {
+  claim(mine);
   if
 #ifndef MUTANT_TAIL_BLIND
   :: atomic { tail[mine] -> tail[mine] = 0; assert(tail_there[mine]); longer[mine] = 1 }
@@ -124,21 +138,24 @@ inline resize() {
   :: atomic { !tail[mine] && !tail_there[mine] -> tail_there[mine] = 1; longer[mine] = 1 }
   :: atomic { !tail[mine] && !longer[mine] && tail_there[mine] -> skip }  // refused: it was taken out, and is still mapped
   :: atomic { longer[mine] -> longer[mine] = 0; tail[mine] = 1 }
-  fi
+  fi;
+#ifndef MUTANT_NO_RETURN
+  enter(mine)
+#endif
 }
 
 inline move() {
+  claim(mine);
   ask(OURS);
   if
   :: at < PLACES ->
-     enter(at);
      atomic { t = tail[mine]; tail[mine] = 0 }
      if
      :: t -> cut(mine); t = 0
      :: else
      fi;
-#ifndef MUTANT_MOVE_LATE
-     leave(mine);
+#ifdef MUTANT_MOVE_LATE
+     enter(mine);
 #endif
      if
      :: atomic {  // moved: what the pages left is anybody's
@@ -151,20 +168,24 @@ inline move() {
 #ifdef MUTANT_MOVE_LATE
         map[mine] = 0;
 #endif
-        atomic { block[at] = LIVE; user[at] = _pid; mine = at }
-     :: skip;
+        block[at] = LIVE;
+        enter(at);
+        atomic { user[at] = _pid; mine = at }
+     :: unmap_block(at);
 #ifndef MUTANT_NO_RETURN
 #ifndef MUTANT_MOVE_LATE
-        enter(mine);
+        enter(mine)
 #endif
 #endif
-        unmap_block(at)
      fi
-  :: else
+  :: else -> enter(mine)
   fi
 }
 
 inline free() {
+#ifndef MUTANT_LEAVE_LATE
+  claim(mine);
+#endif
   atomic {  // under the lock
     user[mine] = 0;
     if
@@ -177,7 +198,12 @@ inline free() {
     fi
   }
   if
-  :: mine < PLACES -> unmap_block(mine); mine = PLACES
+  :: mine < PLACES ->
+     unmap_block(mine);
+#ifdef MUTANT_LEAVE_LATE
+     map[mine] = 0;
+#endif
+     mine = PLACES
   :: else
   fi
 }
@@ -216,7 +242,7 @@ inline tick() {
 
 proctype thread() {
   byte mine = PLACES, at, step;
-  bit t;
+  bit t, known;
   do
   :: step == STEPS -> break
   :: step < STEPS ->
@@ -224,7 +250,7 @@ proctype thread() {
      if
      :: mine == PLACES -> allocate()
      :: mine < PLACES ->
-        assert(map[mine] && user[mine] == _pid);  // free and realloc find their block
+        assert(misused || (map[mine] && user[mine] == _pid));  // free and realloc find their block
         if
         :: resize()
         :: move()
@@ -234,9 +260,27 @@ proctype thread() {
      fi
   od;
   if
-  :: mine < PLACES -> assert(map[mine]); free()
+  :: mine < PLACES -> free()
   :: else
   fi;
+told:
+  atomic { done++ }
+}
+
+// Frees a block that another thread has.
+proctype again() {
+  byte mine = PLACES;
+  bit known;
+  if
+  :: atomic { user[0] != 0 -> mine = 0; misused = 1 }
+  :: atomic { user[PLACES - 1] != 0 -> mine = PLACES - 1; misused = 1 }
+  :: true
+  fi;
+  if
+  :: mine < PLACES -> free()
+  :: else
+  fi;
+told:
   atomic { done++ }
 }
 
@@ -260,16 +304,25 @@ proctype others() {
 
 init {
   byte p;
-  atomic { run thread(); run thread(); run others() }
-  (done == 3);
+  atomic {
+    run thread();
+    run thread();
+    run others();
+#ifdef AGAIN
+    run again()
+#else
+    done++
+#endif
+  }
+  (done == 4);
   // Nothing is lost: what is mapped is kept, or stuck, and can be had again.
   atomic {
     p = 0;
     do
     :: p == PLACES -> break
     :: p < PLACES ->
-       assert(kernel[p] == NOBODY || ((block[p] == KEPT || block[p] == STUCK) && map[p]));
-       assert(!(kernel[p] == NOBODY && map[p]));
+       assert(misused || kernel[p] == NOBODY || block[p] == KEPT || block[p] == STUCK);
+       assert(misused || !map[p]);
        p++
     od
   }
