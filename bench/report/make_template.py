@@ -44,7 +44,7 @@ def licences():
 
 def made():
     source = HERE / "src"
-    own = ["format.js", "palette.js", "model.js", "page.js", "tables.js"]
+    own = ["format.js", "palette.js", "model.js", "page.js", "files.js", "tables.js", "controls.js", "verdict.js"]
     charts = [f"charts/{file.name}" for file in sorted((source / "charts").glob("*.js"))]
     parts = {
         "css": "<style>\n" + (source / "report.css").read_text().strip() + "\n</style>",

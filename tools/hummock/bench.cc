@@ -167,6 +167,13 @@ int bench(const BenchOptions& options) {
   Json document = document_of(options, peers);
   Plan plan = plan_bench(chosen, options, peers.allocators.size());
   announce(plan, peers, document["machine"]);
+  document["workloads"] = Json::array();
+  for (const Workload* one : chosen) {
+    document["workloads"].push_back({{"workload", one->name},
+                                     {"group", one->group},
+                                     {"title", one->title},
+                                     {"description", one->description}});
+  }
   catch_interrupt();
   if (programs) programs->make_inputs(chosen);
   document["results"] = measure(plan, peers.allocators, schedule_of(options, worker, programs));

@@ -1,26 +1,43 @@
 "use strict";
-// The result file as cells (workload × threads × size), and the ratios between allocators.
-function makeModel(data) {
+// The result file as cells (workload × threads × size), and the ratios between allocators. Allocators in `hidden` are
+// left out of everything, also of "the best other".
+function makeModel(data, hidden = new Set()) {
   const results = data.results || [];
-  const names = orderedNames(data, results);
+  const all = orderedNames(data, results);
+  const names = all.filter((name) => !hidden.has(name));
+  const subject = all[0];
   const cells = cellsOf(results);
+  const texts = new Map((data.workloads || []).map((each) => [each.workload, each]));
   const ops = (result) => positive(result?.ops_per_second?.median);
   const memory = (result) => positive(result?.peak_bytes?.median);
   const cpu = (result) => positive(result?.cpu_ns_per_operation?.median);
 
+  // What a ratio of each kind compares: lower is better.
+  const costs = {
+    time: (result) => (ops(result) === null ? null : 1 / ops(result)),
+    cpu,
+    memory,
+    faults: (result) => ofOperation(result, "minor_faults"),
+    system: (result) => ofOperation(result, "system_seconds"),
+  };
+
   function positive(value) {
     return Number.isFinite(value) && value > 0 ? value : null;
   }
+  function ofOperation(result, measure) {
+    const operations = ops(result) * (result?.seconds?.median || 0);
+    return operations > 0 ? positive((result[measure]?.median || 0) / operations) : null;
+  }
 
   // The subject first, then the baseline, then the rest as the file has them.
-  function orderedNames(file, all) {
-    const seen = [...(file.allocators || []).map((a) => a.name), ...all.map((r) => r.allocator)];
+  function orderedNames(file, measured) {
+    const seen = [...(file.allocators || []).map((a) => a.name), ...measured.map((r) => r.allocator)];
     return [...new Set(["hummock", file.baseline, ...seen])].filter((name) => seen.includes(name));
   }
 
-  function cellsOf(all) {
+  function cellsOf(measured) {
     const found = new Map();
-    for (const result of all) {
+    for (const result of measured) {
       const key = [result.workload, result.threads || 0, result.size || 0].join("|");
       if (!found.has(key)) {
         const { workload, group, title, unit, threads, size } = result;
@@ -31,31 +48,51 @@ function makeModel(data) {
     return [...found.values()];
   }
 
-  // What `name` is measured against in a cell: an allocator, or the best of all others.
-  function reference(cell, name, against, value, better) {
-    if (against !== "best") return value(cell.by.get(against));
-    const others = names.filter((other) => other !== name).map((other) => value(cell.by.get(other)));
-    const known = others.filter((other) => other !== null);
-    return known.length ? known.reduce((a, b) => (better(a, b) ? a : b)) : null;
+  const cost = (cell, name, kind) => costs[kind](cell.by.get(name));
+
+  // Whom `name` is measured against in a cell: an allocator, or the best of all others.
+  function reference(cell, name, against, kind) {
+    if (against !== "best") return cost(cell, against, kind) === null ? null : against;
+    const others = names.filter((other) => other !== name && cost(cell, other, kind) !== null);
+    return others.length ? others.reduce((a, b) => (cost(cell, b, kind) < cost(cell, a, kind) ? b : a)) : null;
   }
 
-  // Time for the same work, and memory: below 1 is better.
-  function timeRatio(cell, name, against) {
-    const own = ops(cell.by.get(name));
-    const other = reference(cell, name, against, ops, (a, b) => a > b);
-    return own && other ? other / own : null;
+  // Below 1 is better, whatever the kind.
+  function ratio(cell, name, against, kind) {
+    const own = cost(cell, name, kind);
+    const other = reference(cell, name, against, kind);
+    return own && other ? own / cost(cell, other, kind) : null;
   }
-  function costRatio(cell, name, against, cost) {
-    const own = cost(cell.by.get(name));
-    const other = reference(cell, name, against, cost, (a, b) => a < b);
-    return own && other ? own / other : null;
-  }
-  const memoryRatio = (cell, name, against) => costRatio(cell, name, against, memory);
-  const cpuRatio = (cell, name, against) => costRatio(cell, name, against, cpu);
+  const timeRatio = (cell, name, against) => ratio(cell, name, against, "time");
+  const memoryRatio = (cell, name, against) => ratio(cell, name, against, "memory");
+
+  // Does it rest on a run beside other load? Where enough quiet runs were made, they alone count, and it does not.
+  const disturbed = (cell, name) => Boolean(cell.by.get(name)?.disturbed);
+  const ratioDisturbed = (cell, name, against, kind) =>
+    disturbed(cell, name) || disturbed(cell, reference(cell, name, against, kind));
 
   function geomean(values) {
     const known = values.filter((value) => value !== null && value > 0);
     return known.length ? Math.exp(known.reduce((sum, value) => sum + Math.log(value), 0) / known.length) : null;
+  }
+
+  // The geometric mean of an allocator's ratios in these cells; how many there are, and how many were disturbed.
+  function mean(chosen, name, against, kind) {
+    const counted = chosen.filter((cell) => ratio(cell, name, against, kind) !== null);
+    return {
+      value: geomean(counted.map((cell) => ratio(cell, name, against, kind))),
+      cells: counted.length,
+      disturbed: counted.filter((cell) => ratioDisturbed(cell, name, against, kind)).length,
+    };
+  }
+
+  // The cell in which it is furthest behind.
+  function worst(chosen, name, against, kind) {
+    return chosen.reduce((found, cell) => {
+      const own = ratio(cell, name, against, kind);
+      return own !== null && (!found || own > found.ratio)
+        ? { cell, ratio: own, disturbed: ratioDisturbed(cell, name, against, kind) } : found;
+    }, null);
   }
 
   function workloads() {
@@ -68,10 +105,15 @@ function makeModel(data) {
   }
 
   // Within 2 % is even.
-  const verdict = (ratio) => (ratio === null ? null : ratio < 0.98 ? "win" : ratio > 1.02 ? "loss" : "even");
+  const verdict = (value) => (value === null ? null : value < 0.98 ? "win" : value > 1.02 ? "loss" : "even");
 
-  // What the file says an allocator's cells come to.
-  const score = (name) => (data.summary || []).find((line) => line.allocator === name) || null;
+  // What an allocator's cells come to.
+  function score(name) {
+    const said = cells.map((cell) => verdict(timeRatio(cell, name, "best")));
+    const count = (what) => said.filter((each) => each === what).length;
+    return { win: count("win"), even: count("even"), loss: count("loss"),
+             failed: cells.filter((cell) => cell.by.get(name)?.error).length };
+  }
 
   // Workloads measured at two or more thread counts and two or more sizes.
   function grids() {
@@ -91,6 +133,7 @@ function makeModel(data) {
     return [...new Set(values.filter((value) => value > 0))].sort((a, b) => a - b);
   }
 
-  return { data, names, cells, ops, memory, cpu, timeRatio, memoryRatio, cpuRatio, geomean, workloads, verdict, score, grids, ascending,
-           subject: names[0], peers: names.slice(1) };
+  return { data, all, names, hidden, cells, texts, ops, memory, cpu, cost, ratio, timeRatio, memoryRatio, disturbed, ratioDisturbed,
+           reference, geomean, mean, worst, workloads, verdict, score, grids, ascending, subject,
+           peers: names.filter((name) => name !== subject) };
 }

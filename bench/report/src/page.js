@@ -4,6 +4,8 @@ const charts = {};
 const page = (() => {
   const status = { errors: [], charts: [], tables: [], fallbacks: [], missing: [] };
   const live = [];
+  const open = new Map();  // folded parts: what the reader opened or closed
+  const checked = location.hash === "#check";  // a test looks: draw everything at once
 
   addEventListener("error", (event) => status.errors.push(String(event.message)));
   addEventListener("unhandledrejection", (event) => status.errors.push(String(event.reason)));
@@ -48,23 +50,22 @@ const page = (() => {
     parent.append(el("p", { class: "missing" }, text));
   }
 
-  // Names with their colours; a click hides or shows one in the charts of `redraw`.
-  function legend(parent, names, hidden, redraw) {
-    const styles = palette.allocators(model.names);
-    const box = el("div", { class: "legend", role: "group", "aria-label": "Allocators shown" });
-    for (const name of names) {
-      const style = styles.get(name);
-      const button = el("button", { type: "button", "aria-pressed": "true", onclick: () => toggle(button, name) },
-        el("span", { class: "swatch", "data-allocator": name, style: { borderTop: `3px ${style.dash} ${style.color}` } }), name);
-      box.append(button);
-    }
-    function toggle(button, name) {
-      if (!hidden.delete(name)) hidden.add(name);
-      button.setAttribute("aria-pressed", String(!hidden.has(name)));
-      redraw();
-    }
-    parent.append(box);
+  // A part that can be folded; it stays as the reader left it when the page is drawn anew.
+  function fold(parent, title, opened = false) {
+    const made = el("details", { open: open.get(title) ?? opened, ontoggle: () => open.set(title, made.open) }, el("summary", {}, title));
+    parent.append(made);
+    return made;
   }
+
+  // A table that scrolls when it is too wide, with its figures as a file.
+  function table(parent, id, made, { rows, tall } = {}) {
+    if (id) made.id = id;
+    parent.append(el("div", { class: "saves" }, save("CSV", () => files.table(made, id))),
+      el("div", { class: tall ? "scroll tall" : "scroll" }, made));
+    if (rows !== undefined) status.tables.push({ id, rows });
+  }
+
+  const save = (kind, action) => el("button", { type: "button", class: "save", title: `Save as ${kind}`, onclick: action }, kind);
 
   // A colour scale with its marks, as the charts below it use it.
   function scale(parent, colors, marks, text) {
@@ -74,43 +75,64 @@ const page = (() => {
       el("figcaption", {}, text)));
   }
 
-  // `build(width)` gives the option; it is called again for another width or theme.
-  function chart(parent, { id, title, height, points, build, gl }) {
-    const box = el("div", { class: gl ? "chart wide" : "chart" }, title ? el("h3", {}, title) : null);
+  // A box that is drawn when it comes into sight, and again for another width or theme. `draw(canvas, width)` returns
+  // what `dispose` ends and how many marks it made.
+  function lazy(parent, { id, title, legend, height, points, kind, wide }, draw, dispose, saved) {
     const canvas = el("div", { class: "canvas", role: "img", "aria-label": title || id });
-    box.append(canvas);
+    const box = el("div", { class: wide ? "chart wide" : "chart" },
+      el("h3", {}, title || "", save("PNG", () => files.png(saved(canvas), title || id, legend))), canvas);
     parent.append(box);
     const size = (width) => (typeof height === "function" ? height(width) : height);
-    const width = canvas.clientWidth || 320;
-    const made = { drawn: null, width, redraw };
+    const made = { canvas, width: 0, redraw, dispose: () => { seen.disconnect(); sized.disconnect(); dispose(); } };
     function redraw() {
-      made.width = canvas.clientWidth || made.width;
+      made.width = canvas.clientWidth || made.width || 320;
       canvas.style.height = `${size(made.width)}px`;
-      if (gl) made.drawn?.dispose();  // a camera does not survive another size
-      if (gl || !made.drawn) made.drawn = echarts.init(canvas, null, { renderer: gl ? "canvas" : "svg" });
-      made.drawn.resize();
-      made.drawn.setOption({ animation: false, ...build(made.width) }, { notMerge: true });
+      return draw(canvas, made.width);
     }
-    redraw();
-    status.charts.push({ id, kind: gl ? "webgl" : "svg", points, marks: gl ? ink(made.drawn) : canvas.querySelectorAll("svg path").length });
+    const begin = () => {
+      seen.disconnect();
+      status.charts.push({ id, kind, points, marks: redraw() });
+      sized.observe(canvas);
+    };
+    const seen = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && begin(), { rootMargin: "600px" });
+    const sized = new ResizeObserver(() => canvas.clientWidth && canvas.clientWidth !== made.width && redraw());
+    canvas.style.height = `${size(canvas.clientWidth || 320)}px`;
     live.push(made);
-    new ResizeObserver(() => canvas.clientWidth && canvas.clientWidth !== made.width && redraw()).observe(canvas);
+    if (checked) begin();
+    else seen.observe(canvas);
+  }
+
+  // A chart of ECharts; `build(width)` gives its option.
+  function chart(parent, { build, gl, ...what }) {
+    let drawn = null;
+    const end = () => { drawn?.dispose(); drawn = null; };
+    lazy(parent, { kind: gl ? "webgl" : "svg", wide: gl, ...what }, (canvas, width) => {
+      if (gl) end();  // a camera does not survive another size
+      drawn ||= echarts.init(canvas, null, { renderer: gl ? "canvas" : "svg" });
+      drawn.resize();
+      drawn.setOption({ animation: false, ...build(width) }, { notMerge: true });
+      return gl ? ink(drawn) : canvas.querySelectorAll("svg path").length;
+    }, end, (canvas) => (gl ? drawn.getRenderedCanvas({ pixelRatio: 2 }) : canvas.querySelector("svg")));
+  }
+
+  // A drawing of our own: `build(width)` gives an SVG element.
+  function drawing(parent, { build, ...what }) {
+    lazy(parent, { kind: "svg", ...what }, (canvas, width) => {
+      canvas.replaceChildren(build(width));
+      return canvas.querySelectorAll("path").length;
+    }, () => {}, (canvas) => canvas.querySelector("svg"));
+  }
+
+  // A place for charts side by side.
+  function grid(parent, kind = "charts") {
+    const made = el("div", { class: kind });
+    parent.append(made);
     return made;
   }
 
-  // A legend, and below it the charts that `add` makes; `hidden` are the names whose lines are not to be shown.
-  function withLegend(parent, names, kind = "charts") {
-    const hidden = new Set();
-    const made = [];
-    legend(parent, names, hidden, () => made.forEach((each) => each.redraw()));
-    const grid = el("div", { class: kind });
-    parent.append(grid);
-    return { hidden, add: (options) => made.push(chart(grid, options)) };
-  }
-
-  // Distinct colours of what WebGL drew; only looked at when a test asks (#check).
+  // Distinct colours of what WebGL drew; only looked at when a test asks.
   function ink(drawn) {
-    if (location.hash !== "#check") return null;
+    if (!checked) return null;
     const rendered = drawn.getRenderedCanvas({ pixelRatio: 1 });
     const pixels = rendered.getContext("2d").getImageData(0, 0, rendered.width, rendered.height).data;
     const seen = new Set();
@@ -120,19 +142,20 @@ const page = (() => {
     return seen.size;
   }
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    live.forEach((each) => each.redraw());
-    const styles = palette.allocators(model.names);
-    for (const swatch of document.querySelectorAll(".swatch")) {
-      swatch.style.borderTopColor = styles.get(swatch.dataset.allocator).color;
-    }
-  });
+  // Empties the page, to draw it anew.
+  function clear() {
+    live.splice(0).forEach((each) => each.dispose());
+    document.getElementById("sections").replaceChildren();
+    document.getElementById("contents").replaceChildren();
+    for (const list of [status.charts, status.tables, status.fallbacks, status.missing]) list.length = 0;
+  }
 
-  function finish() {
+  async function finish() {
+    if (checked && live.length && !status.errors.length) status.exported = await files.tried(live[0].canvas.querySelector("svg"));
     document.getElementById("report-status").textContent = JSON.stringify(status);
   }
 
-  return { status, el, section, missing, withLegend, scale, chart, finish };
+  return { status, el, section, missing, fold, table, save, scale, chart, drawing, grid, clear, finish, checked };
 })();
 
 // What the two-dimensional charts share.
@@ -140,7 +163,7 @@ function plain(more) {
   const theme = palette.theme();
   return {
     textStyle: { color: theme.text, fontFamily: "system-ui, sans-serif", fontSize: 11 },
-    grid: { left: 8, right: 16, top: 22, bottom: 22, containLabel: true },
+    grid: { left: 8, right: 26, top: 22, bottom: 22, containLabel: true },
     tooltip: { trigger: "axis", confine: true, backgroundColor: theme.panel, borderColor: theme.line,
                textStyle: { color: theme.text, fontSize: 12 } },
     ...more,
@@ -159,10 +182,10 @@ function axis(type, name, more) {
   };
 }
 
-// One line for each allocator that is not hidden, in its own colour and dash; the subject on top.
-function lines(hidden, dataOf, more) {
-  const styles = palette.allocators(model.names);
-  return model.names.filter((name) => !hidden.has(name)).map((name) => {
+// One line for each allocator that is shown, in its own colour and dash; the subject on top.
+function lines(dataOf, more) {
+  const styles = palette.allocators(model.all);
+  return model.names.map((name) => {
     const style = styles.get(name);
     return {
       name, type: "line", data: dataOf(name), connectNulls: false, showSymbol: true, symbol: style.symbol,

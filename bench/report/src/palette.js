@@ -4,8 +4,9 @@ const palette = (() => {
   const accent = { light: "#c8500a", dark: "#ff8a3d" };
   // Families by name; a second of the same family takes the next shade and another dash.
   const families = [
-    [/^space/, [["#b01e4f", "#ff86b0"], ["#a67c00", "#f0c040"], ["#3f6b1f", "#a5d06f"]]],
-    [/^(system|glibc|libc|musl)/, [["#6b7280", "#a3acba"]]],
+    [/^space/, [["#b01e4f", "#ff86b0"], ["#a67c00", "#f0c040"], ["#3f6b1f", "#a5d06f"], ["#00838f", "#5fd3dd"]]],
+    [/printed/, [["#8c95a1", "#8f99a5"], ["#c07a7a", "#c98f8f"], ["#7f9a5c", "#9db57c"]]],
+    [/^(system|glibc|libc|musl)/, [["#6b7280", "#a3acba"], ["#2b2f36", "#e6e8eb"]]],
     [/jemalloc/, [["#0b66b0", "#5ab0f2"], ["#4f95cf", "#a9d5fa"]]],
     [/mimalloc/, [["#00755c", "#2cc9a0"], ["#3d9e86", "#8be3ca"], ["#0b4f40", "#12967a"]]],
     [/tcmalloc/, [["#8b3aa8", "#d08ce8"], ["#b67bc9", "#e6bdf4"]]],
@@ -17,7 +18,7 @@ const palette = (() => {
   const dashes = ["solid", "dashed", "dotted"];
   const symbols = ["circle", "triangle", "rect", "diamond", "emptyCircle", "emptyRect"];
 
-  const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = () => document.documentElement.dataset.theme === "dark";
   const theme = () =>
     dark()
       ? { text: "#e6e8eb", faint: "#9aa3ad", line: "#3a4149", page: "#14171a", panel: "#1b1f23" }
@@ -53,9 +54,10 @@ const palette = (() => {
     return mix(stops[low], stops[low + 1], at - low);
   }
 
-  // Blue below 1, orange above; grey only where it is even, so that a small loss is seen as one.
-  const below = [[190, 219, 241], [122, 180, 224], [44, 122, 191], [6, 60, 122]];
-  const above = [[253, 224, 178], [246, 184, 98], [222, 126, 22], [136, 64, 2]];
+  // Of a speed: orange below 1 is slower, blue above it is faster; grey only where it is even, so that a small loss is
+  // seen as one. Blue and orange are told apart by colour-blind eyes, too.
+  const below = [[253, 224, 178], [246, 184, 98], [222, 126, 22], [136, 64, 2]];
+  const above = [[190, 219, 241], [122, 180, 224], [44, 122, 191], [6, 60, 122]];
   const even = [240, 240, 238];
   // Dark blue over green to yellow with an even rise in lightness.
   const sequential = [[24, 30, 92], [36, 80, 138], [30, 128, 142], [62, 170, 118], [150, 205, 72], [253, 231, 60]];

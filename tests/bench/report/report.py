@@ -100,6 +100,15 @@ class Browser(unittest.TestCase):
                 wanted.update(f"{kind}:{workload}:{first}" for kind, first in (("surface", names[0]), ("ratio", "best")))
         shown = set(charts) | {name.split("+")[0] for name in charts}
         self.assertEqual(wanted - shown, set())
+        for line in document["summary"]:  # the page finds its scores itself, since allocators can be left out of them
+            own = status["scores"][line["allocator"]]
+            self.assertEqual([own[key] for key in ("win", "even", "loss", "failed")], [line[key] for key in ("wins", "ties", "losses", "errors")])
+            means = [line[f"{kind}_ratio_geomean"][against] for against in ("vs_baseline", "vs_best") for kind in ("time", "cpu", "memory")]
+            for figure, mean in zip(own["means"], means, strict=True):
+                self.assertAlmostEqual(figure, mean, places=9)
+        self.assertGreaterEqual(len(status["verdict"]), 4)
+        self.assertEqual(status["exported"]["csv"], len(document["results"]))
+        self.assertGreater(status["exported"]["png"], 5000)
         rows = {table["id"]: table["rows"] for table in status["tables"]}
         cells = {(result["workload"], result["threads"], result["size"]) for result in document["results"]}
         self.assertEqual((rows["scores"], rows["cells"], rows["allocators"]), (len(names), len(cells), len(names)))
@@ -135,6 +144,46 @@ class Browser(unittest.TestCase):
         self.assertEqual(status["errors"], [])
         self.assertTrue({"heatmap", "surface", "ratio", "scaling", "latency", "resident", "waste", "rows"} <= set(status["missing"]))
         self.assertTrue("This run measured no single operations." in text)
+
+    def test_disturbed_results_are_marked(self):
+        document = sample.sample("full")
+        status, text = self.draw(self.fill(document), *WITHOUT_WEBGL)
+        self.assertEqual(status["errors"], [])
+        disturbed = sum(result["disturbed"] for result in document["results"])
+        headline = re.search(r'<p id="verdict">(.*?)</p>', text)[1]
+        self.assertIn(f"{disturbed} of {len(document['results'])} results were measured beside other load", headline)
+        scores = text.split('id="scores"', 2)[-1].split("</table>")[0]
+        self.assertIn("†5", scores)  # jemalloc's own means: pair, and server at four thread counts
+        self.assertIn("beside other load †", text)
+        for name in ("server · 1 thread †", "What server does &lt;in words&gt;."):
+            self.assertIn(name, text)
+        document["results"] = [{**result, "disturbed": False} for result in document["results"]]
+        text = self.draw(self.fill(document), *WITHOUT_WEBGL)[1]
+        self.assertNotIn('class="beside"', text)
+
+    def test_allocators_can_be_left_out_and_the_theme_switched(self):
+        page = self.fill(sample.sample("full"))
+        with open(page, "a", encoding="utf-8") as file:
+            file.write("""<script>
+                [...document.querySelectorAll("#bar .legend button")].find((each) => each.textContent === "tcmalloc").click();
+                const theme = document.querySelector("#bar select"); theme.value = "dark"; theme.dispatchEvent(new Event("change"));
+                page.finish();
+                </script>""")
+        status, text = self.draw(page, *WITHOUT_WEBGL)
+        self.assertEqual(status["errors"], [])
+        self.assertEqual(sorted(status["scores"]), sorted({"hummock", *sample.PEERS} - {"tcmalloc"}))
+        self.assertIn("Left out: tcmalloc.", text)
+        self.assertNotIn("tcmalloc", text.split('<section id="scores"')[1].split('<section id="facts"')[0])
+        self.assertIn('data-theme="dark"', text)
+
+    def test_spaces(self):
+        stored = json.loads((REPORT.parent / "results/spaces/2026-11-22.json").read_text(encoding="utf-8"))
+        status, text = self.draw(self.fill(stored), *WITHOUT_WEBGL)
+        self.assertEqual(status["errors"], [])
+        legend = text.split('id="bar"')[1].split('class="tools"')[0]
+        colors = re.findall(r"border-top: 3px (\w+) (rgb\([^)]*\))", legend)
+        self.assertEqual(len(set(colors)), len(stored["contestants"]) + len(stored["printed"]["columns"]))
+        self.assertEqual(len({color for _, color in colors}), len(colors))
 
     def test_no_data(self):
         self.assertEqual(self.draw(self.fill("{"))[0]["errors"], ["no data"])

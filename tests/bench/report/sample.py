@@ -55,7 +55,7 @@ class Maker:
                 "peak_bytes": spread(peak, 0.01), "settled_bytes": spread(peak // 5, 0.01),
                 "latency": self.latency(index) if latency else None,
                 "series": self.series(index, peak) if series else None,
-                "rows": rows(index) if rows else None, "error": None,
+                "rows": rows(index) if rows else None, "error": None, "disturbed": index == 2 and workload in ("pair", "server"),
             })  # fmt: skip
 
     def latency(self, index):
@@ -155,7 +155,7 @@ def sample(mode):
         results = [r for r in results if (r["workload"], r["allocator"], r["threads"]) not in gone]
         for result in results:
             if result["allocator"] == "tbbmalloc" and result["workload"] == "server":
-                keys = ("ops_per_second", "cpu_seconds", "peak_bytes", "settled_bytes", "latency", "series")
+                keys = ("ops_per_second", "cpu_seconds", "cpu_ns_per_operation", "minor_faults", "peak_bytes", "settled_bytes", "latency", "series")
                 result.update({key: None for key in keys}, runs=[], error="killed by signal 11 </script><b>&")
     return {
         "sample": True, "format": 1, "program": "hummock bench", "date": "2000-01-01T00:00:00Z", "mode": "quick" if mode == "quick" else "full",
@@ -164,6 +164,8 @@ def sample(mode):
                     "compiler": "none", "flags": "-O0", "thp": "madvise", "page_size": 4096, "load_before": 0.25},
         "allocators": [{"name": name, "version": f"0.{i}-sample", "library": f"/lib/lib{name}.so", "origin": "build" if i == 0 else "apt",
                         "flags": "-O2"} for i, name in enumerate(names)],
+        "workloads": [{"workload": name, "group": "", "title": name, "description": f"What {name} does <in words>."}
+                      for name in dict.fromkeys(result["workload"] for result in results)],
         "baseline": "system", "results": results, "summary": summary(results, names),
         "waste": [] if mode == "quick" else waste(names),
     }  # fmt: skip

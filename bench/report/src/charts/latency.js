@@ -4,7 +4,7 @@ charts.latency = (parent) => {
   const marks = [["p50", "p50"], ["p90", "p90"], ["p99", "p99"], ["p999", "p99.9"], ["max", "max"]];
   const measured = model.cells.filter((cell) => model.names.some((name) => cell.by.get(name)?.latency));
   if (!measured.length) return page.missing(parent, "latency", "This run measured no single operations.");
-  const { hidden, add } = page.withLegend(parent, model.names);
+  const box = page.grid(parent);
   for (const cell of measured) {
     const shown = marks.filter(([key]) => model.names.some((name) => cell.by.get(name)?.latency?.[key] > 0));
     const value = (name, key) => { const own = cell.by.get(name)?.latency?.[key]; return own > 0 ? own : null; };
@@ -14,8 +14,8 @@ charts.latency = (parent) => {
       tooltip: { ...plain().tooltip, valueFormatter: format.time },
       xAxis: axis("category", null, { data: shown.map(([, label]) => label), boundaryGap: false }),
       yAxis: axis("log", null, { ...logBounds(all), axisLabel: { formatter: format.time } }),
-      series: lines(hidden, (name) => shown.map(([key]) => value(name, key))),
+      series: lines((name) => shown.map(([key]) => value(name, key))),
     });
-    add({ id: `latency:${cell.key}`, title: format.cell(cell), height: 230, points: all.length, build });
+    page.chart(box, { id: `latency:${cell.key}`, title: charts.title(cell), legend: charts.legend(model.names), height: 230, points: all.length, build });
   }
 };

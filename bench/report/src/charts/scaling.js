@@ -8,7 +8,7 @@ charts.scaling = (parent) => {
     for (const size of chosen) views.push({ workload, size, cells: group.filter((cell) => (cell.size || 0) === size) });
   }
   if (!views.length) return page.missing(parent, "scaling", "This run measured no workload at more than one thread count.");
-  const { hidden, add } = page.withLegend(parent, model.names);
+  const box = page.grid(parent);
   for (const { workload, size, cells } of views) {
     const threads = model.ascending(cells.map((cell) => cell.threads));
     const at = new Map(cells.map((cell) => [cell.threads, cell]));
@@ -19,10 +19,10 @@ charts.scaling = (parent) => {
       tooltip: { ...plain().tooltip, valueFormatter: (v) => (v == null ? "–" : `${format.count(v)}/s`) },
       xAxis: axis("category", "threads", { data: threads.map(String), boundaryGap: false, nameGap: 22 }),
       yAxis: axis("log", null, { ...logBounds(all), axisLabel: { formatter: format.count } }),
-      series: lines(hidden, (name) => threads.map((count) => value(name, count))),
+      series: lines((name) => threads.map((count) => value(name, count))),
     });
-    add({ id: `scaling:${workload}:${size}`, title: size ? `${workload} · ${format.bytes(size)}` : workload,
-      height: 230, points: all.length, build });
+    page.chart(box, { id: `scaling:${workload}:${size}`, title: size ? `${workload} · ${format.bytes(size)}` : workload,
+      legend: charts.legend(model.names), height: 230, points: all.length, build });
   }
 };
 

@@ -81,7 +81,8 @@ charts.surfaces = (parent, grid, usable) => {
       colors: palette.sequential, show: (power) => format.count(10 ** power) });
   }
   charts.surfaceTables(parent, `surface:${grid.workload}`, usable, (box) => named.forEach((name) =>
-    tables.grid(box, `table-surface-${name}`, grid, name, value(name), format.count, (ops) => palette.valueStyle(share(ops)))));
+    tables.grid(box, `table-surface-${name}`, grid, name, value(name), format.count, (ops) => palette.valueStyle(share(ops)),
+      (cell) => Boolean(cell) && model.disturbed(cell, name))));
 };
 
 charts.ratioSurfaces = (parent, grid, usable) => {
@@ -105,14 +106,15 @@ charts.ratioSurfaces = (parent, grid, usable) => {
       colors: palette.diverging(limit), colorMin: -Math.log2(limit), colorMax: Math.log2(limit), show: (power) => (power < 0 ? `1/${2 ** -power}` : String(2 ** power)) });
   }
   charts.surfaceTables(parent, `ratio:${grid.workload}`, usable, (box) => named.forEach((name) =>
-    tables.grid(box, `table-ratio-${name}`, grid, title(name), speed(name), format.ratio, (ratio) => palette.ratioStyle(ratio, limit))));
+    tables.grid(box, `table-ratio-${name}`, grid, title(name), speed(name), format.ratio, (ratio) => palette.ratioStyle(ratio, limit),
+      (cell) => Boolean(cell) && model.ratioDisturbed(cell, model.subject, name, "time"))));
 };
 
 // The same figures as tables: folded below the surfaces, or in their place without WebGL.
 charts.surfaceTables = (parent, id, usable, fill) => {
   const box = page.el("div", { class: "charts two" });
   if (usable) {
-    parent.append(page.el("details", {}, page.el("summary", {}, "The same figures as tables"), box));
+    page.fold(parent, `${id.startsWith("ratio") ? "Ratios" : "Speeds"} of ${id.split(":")[1]} as tables`).append(box);
   } else {
     page.status.fallbacks.push(id);
     parent.append(page.el("p", { class: "missing" }, "This browser offers no WebGL, which the 3D surfaces need; here are the same figures as tables."), box);
