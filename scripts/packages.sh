@@ -6,10 +6,10 @@ set -eu
 packages_of() {
   case $1 in
     libraries) echo "g++ gcc libc6-dev binutils cmake ninja-build" ;;
-    tool) echo "libcli11-dev nlohmann-json3-dev libfmt-dev libncurses-dev libcpp-httplib-dev libdw-dev libprotozero-dev zlib1g-dev python3" ;;
-    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev libncurses-dev libcpp-httplib-dev libdw-dev libprotozero-dev zlib1g-dev" ;;
+    tool) echo "libcli11-dev nlohmann-json3-dev libfmt-dev libncurses-dev libcpp-httplib-dev libdw-dev libprotozero-dev zlib1g-dev libzstd-dev python3" ;;
+    build) echo "g++ gcc libc6-dev binutils cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev libncurses-dev libcpp-httplib-dev libdw-dev libprotozero-dev zlib1g-dev libzstd-dev" ;;
     demo) echo "redis-server redis-tools python3" ;;
-    test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema strace" ;;
+    test) echo "doctest-dev valgrind python3 pkg-config perl sqlite3 git redis-server redis-tools spin python3-jsonschema strace gdb" ;;
     bench) echo "libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 libtbbmalloc2 redis-server redis-tools sqlite3 git lua5.4" ;;
     programs) echo "g++ clang rustc z3 ghostscript ruby lua5.4 perl python3 php-cli sqlite3 jq xsltproc graphviz git imagemagick ffmpeg redis-server memcached nginx" ;;
     lint) echo "clang-format clang-tidy libcli11-dev nlohmann-json3-dev libfmt-dev doctest-dev" ;;

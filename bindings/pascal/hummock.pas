@@ -81,6 +81,13 @@ type
   0, or an error of errno.h. }
 function HummockSetHooks(Hooks: PHummockHooks): Integer;
 
+{ Samples one block in Bytes bytes from now on, with its stack; 0: as the option profile says, 1: every block. `hummock
+  profile` does the same from outside. Each returns 0, or an error of errno.h. }
+function HummockProfileStart(Bytes: NativeUInt): Integer;
+function HummockProfileStop: Integer;
+{ Writes what was sampled to a file that pprof reads. }
+function HummockProfileWrite(Path: PAnsiChar): Integer;
+
 { Gives free memory back to the system, all but about Keep bytes; True when there was some. }
 function HummockTrim(Keep: NativeUInt): Boolean;
 
@@ -115,6 +122,12 @@ procedure hummock_free(Block: Pointer); cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_free';
 function hummock_usable_size(Block: Pointer): NativeUInt; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_usable_size';
+function hummock_profile_start(Bytes: NativeUInt): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_profile_start';
+function hummock_profile_stop: Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_profile_stop';
+function hummock_profile_write(Path: PAnsiChar): Integer; cdecl;
+  external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_profile_write';
 function hummock_trim(Keep: NativeUInt): Integer; cdecl;
   external {$IFNDEF HUMMOCK_FPC} HummockLibrary {$ENDIF} name 'hummock_trim';
 function hummock_stats(var Stats: THummockStats): Integer; cdecl;
@@ -228,6 +241,21 @@ end;
 function HummockSetHooks(Hooks: PHummockHooks): Integer;
 begin
   Result := hummock_set_hooks(Hooks);
+end;
+
+function HummockProfileStart(Bytes: NativeUInt): Integer;
+begin
+  Result := hummock_profile_start(Bytes);
+end;
+
+function HummockProfileStop: Integer;
+begin
+  Result := hummock_profile_stop;
+end;
+
+function HummockProfileWrite(Path: PAnsiChar): Integer;
+begin
+  Result := hummock_profile_write(Path);
 end;
 
 function HummockTrim(Keep: NativeUInt): Boolean;

@@ -187,7 +187,7 @@ HUMMOCK_EXPORT size_t hummock_stats_json(char* out, size_t room) HUMMOCK_NOEXCEP
  * handed out before is not seen, nor blocks of first-class heaps and spaces. Samples add up over starts and
  * stops. Each returns 0 or an error number, and may be called by any thread while others allocate:
  * EINVAL: `bytes` above 2^40; EPERM: in checked mode, or where a space serves malloc; ENOMEM: no memory for
- * the samples (12 MiB of address space, touched as they come), always on Windows. The child of a fork begins
+ * the samples (13 MiB of address space, touched as they come), always on Windows. The child of a fork begins
  * with none and is not sampled until it starts itself. Cost while on: some 20 instructions a malloc and 1,600
  * a sample. */
 HUMMOCK_EXPORT int hummock_profile_start(size_t bytes) HUMMOCK_NOEXCEPT;

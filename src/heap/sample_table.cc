@@ -201,6 +201,13 @@ void count_live(Profile* in, Stack& stack, const Sample& sample) {
   note_rise(&in->head, live);
 }
 
+// Which of the ranges of lifetimes it falls into.
+unsigned age_range(uint64_t ns) {
+  unsigned range = 0;
+  for (uint64_t end = 100000; range + 1 < HUMMOCK_PROFILE_AGES && ns >= end; end *= 10) ++range;
+  return range;
+}
+
 Entry* place_of(Profile* in, const void* block) {
   const uint64_t place = mix(reinterpret_cast<uintptr_t>(block) >> 3) % HUMMOCK_PROFILE_SAMPLES;
   return &in->sample[place & ~uint64_t{kWays - 1}];
@@ -289,6 +296,7 @@ void end_sample(const Entry& sample) {
   Stack& stack = in->stack[sample.stack];
   end_rise(&in->head);
   note_peak(in, stack);
+  add(stack.freed_bytes[age_range(os::now_ns() - sample.time)], sample.bytes);
   take_off(stack.live_bytes, sample.bytes);
   take_off(stack.live_blocks, sample.blocks);
   take_off(in->head.live_blocks, sample.blocks);

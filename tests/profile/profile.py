@@ -81,6 +81,21 @@ class Known(unittest.TestCase):
         self.assertLess(abs(dropped - 400000 * 500), 0.05 * 400000 * 500)
         self.assertLess(abs(blocks - 400000), 0.05 * 400000)
 
+    def test_lifetimes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = hummock("profile", "--lifetime", "--bytes", "8K", "--html", folder + "/h", "--lib", LIBRARY, "--",
+                           TARGET, "lives")
+            self.assertRegex(done.stderr, r"(?m)^profile_target \(\d+\): \S+ freed, a sample in 8.0K$")
+            rows = {m[3]: m.groups() for m in re.finditer(
+                r"(?m)^ +(\S+) +\S+% +< (\S+ m?s) +< \S+ m?s +\d+%  (?:::)?(\w+) \(target.cc:\d+\)$", done.stderr)}
+            self.assertEqual(rows["drop_soon"][1], "0.1 ms", done.stderr)
+            self.assertNotIn(rows["hold_for_a_while"][1], ("0.1 ms", "1 ms", "10 ms"), done.stderr)
+            self.assertNotIn("keep", rows)
+            for function in ("drop_soon", "hold_for_a_while"):
+                self.assertAlmostEqual(float(rows[function][0].rstrip("M")), 19.1, delta=2, msg=done.stderr)
+            done = hummock("profile", "--lifetime", "--pprof", folder + "/p", "--", TARGET, "lives", status=2)
+            self.assertIn("--lifetime", done.stderr)
+
     def test_children_of_fork_have_their_own(self):
         done = hummock("profile", "--live", "--bytes", "8K", "--lib", LIBRARY, "--", TARGET, "fork", 3)
         self.assertRegex(done.stderr, r"and [23] more processes: ")
@@ -350,7 +365,7 @@ stacks = 4096 + 512 * 256
 for i in range(2000):
     sums = [rng.getrandbits(64) for _ in range(8)]
     depth = rng.choice([3, 64, 65, 1 << 31])
-    struct.pack_into("<QQQQQQQQIIII", memory, stacks + 80 * i, *sums, 1, rng.getrandbits(32), rng.getrandbits(20), depth)
+    struct.pack_into("<QQQQQQQQIIII", memory, stacks + 144 * i, *sums, 1, rng.getrandbits(32), rng.getrandbits(20), depth)
 more = [bytearray(5000) for _ in range(3000)]
 del keep, more
 memory[24:400] = rng.randbytes(376)

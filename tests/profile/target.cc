@@ -1,6 +1,6 @@
 // Programs whose live memory is known, to be profiled. "known strings|buffers|threads END": allocates, prints
 // the bytes that are live by function, and ends so: kill (by SIGKILL) or exit. "serve": the same again and
-// again until its input ends. "fork N": as many children, each with known memory, that outlive no signal.
+// again until its input ends. "lives": blocks that are freed at once, others after 20 ms. "fork N": as many children, each with known memory, that outlive no signal.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +106,23 @@ void serve() {
   }
 }
 
+OWN_FRAME void* hold_for_a_while(size_t size) {
+  void* block = malloc(size);
+  asm volatile("" : "+r"(block));
+  return block;
+}
+
+void lives() {
+  std::vector<void*> held;
+  for (unsigned i = 0; i < 20000; ++i) {
+    held.push_back(hold_for_a_while(1000));
+    free(drop_soon(1000));
+    keep(100);
+  }
+  usleep(20000);
+  for (void* each : held) free(each);
+}
+
 int fork_many(unsigned count) {
   std::vector<pid_t> children;
   for (unsigned i = 0; i < count; ++i) {
@@ -135,5 +152,6 @@ int main(int count, char** arguments) {
     return 7;
   }
   if (what == "serve") serve();
+  if (what == "lives") return lives(), 0;
   return what == "fork" ? fork_many(static_cast<unsigned>(atoi(arguments[2]))) : 2;
 }

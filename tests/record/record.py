@@ -106,6 +106,20 @@ class Ends(InFolder):
         self.assertIn("1 fork", done.stderr)
         self.assertLess(listed(self.trace)[0][4], blocks + 100)
 
+    def test_no_room_for_the_trace(self):
+        """The program goes on to its end, whenever the file takes no more, and whatever takes the file."""
+        long = f"for i in 1 2 3 4 5 6 7 8 9 10; do {TARGET} || exit; done; exit 7"
+        done = record("/dev/full", "sh", "-c", long, status=7)
+        self.assertRegex(done.stderr, r"(?m)^hummock record: /dev/full cannot be written: No space left on device")
+        self.assertEqual(len(done.stdout.split()), 10)
+        self.assertEqual(record("/dev/full", TARGET, status=1).stderr.count("\n"), 1)
+        for limit in ("ulimit -f 1", "exec 9>/dev/null"):
+            where = self.trace if "-f" in limit else "/dev/fd/8 8> >(head -c 100 > /dev/null)"
+            done = subprocess.run(["bash", "-c", f"{limit}; {TOOL} record --lib {LIBRARY} -o {where} -- sh -c '{long}'"],
+                                  capture_output=True, text=True, env=CALM, timeout=600, check=False)
+            self.assertEqual((done.returncode, len(done.stdout.split())), (7, 10), done.stderr)
+            self.assertRegex(done.stderr, r"cannot be written: (File too large|Broken pipe)")
+
     def test_wrong_use(self):
         self.assertIn("not found", record(self.trace, "no-such-program", status=127).stderr)
         done = record(self.folder + "/none/t", TARGET, status=1)

@@ -55,8 +55,11 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   auto* churn =
       command->add_flag("--churn", options->flags.churn, "what was asked for meanwhile, freed or not");
   auto* peak = command->add_flag("--peak", options->flags.peak, "what was live when most was (of a program)");
-  live->excludes(churn)->excludes(peak);
-  churn->excludes(peak);
+  auto* lifetime = command->add_flag("--lifetime", options->flags.lifetime,
+                                     "what was freed meanwhile, and how long it had lived");
+  live->excludes(churn)->excludes(peak)->excludes(lifetime);
+  churn->excludes(peak)->excludes(lifetime);
+  peak->excludes(lifetime);
   command->add_option("--bytes", options->bytes, "from one sample to the next, on average; 1: every block")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
@@ -79,10 +82,13 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
 std::string check_profile_options(const CLI::App& command, ProfileOptions* options) {
   const auto given = [&](const char* name) { return command.get_option(name)->count() != 0; };
   options->seconds_given = given("--seconds");
-  options->view = options->flags.live    ? View::live
-                  : options->flags.churn ? View::churn
-                  : options->flags.peak  ? View::peak
-                                         : View::automatic;
+  options->view = options->flags.live       ? View::live
+                  : options->flags.churn    ? View::churn
+                  : options->flags.peak     ? View::peak
+                  : options->flags.lifetime ? View::lifetime
+                                            : View::automatic;
+  if (options->view == View::lifetime && (!options->diff.empty() || options->writes_for_others()))
+    return "--lifetime is for the table and for --html: other files have no place for it";
   if (!options->diff.empty())
     return options->command.empty() ? "" : "--diff compares two files and nothing else";
   if (options->command.empty()) return "name a process, or a program after --";

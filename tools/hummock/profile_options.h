@@ -12,7 +12,7 @@ class App;
 
 namespace hummock::tool {
 
-enum class View { automatic, live, churn, peak };
+enum class View { automatic, live, churn, peak, lifetime };
 
 struct ProfileOptions {
   std::string process;  // a number or a name; empty: a program is run
@@ -22,7 +22,7 @@ struct ProfileOptions {
   bool seconds_given = false;
   uint64_t bytes = 0;  // mean; 0: as the process's options say
   struct {
-    bool live = false, churn = false, peak = false;
+    bool live = false, churn = false, peak = false, lifetime = false;
   } flags;
   View view = View::automatic;  // as they say
   unsigned top = 20;
@@ -33,9 +33,7 @@ struct ProfileOptions {
   bool growth = false;  // of live blocks: those that are there from before do not count
   bool enter = false;   // a line of standard input ends the watch
 
-  bool writes_files() const {
-    return !pprof.empty() || !folded.empty() || !speedscope.empty() || !html.empty();
-  }
+  bool writes_for_others() const { return !pprof.empty() || !folded.empty() || !speedscope.empty(); }
 };
 
 // Adds them to a command; *options stays.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -257,11 +258,23 @@ int record(const RecordOptions& options) {
   if (child == 0) become_program(options, recording.descriptor());
   if (child < 0) fail("no process");
   pass_signals_to(child);
+  // Else they end the command amid the program: a reader that has gone, a limit on the size of files.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   int raw = 0;
-  while (waitpid(child, &raw, WNOHANG) == 0) usleep(recording.look() ? kBusyPause : kIdlePause);
+  bool failed = false;
+  while (waitpid(child, &raw, WNOHANG) == 0) {
+    usleep(recording.look() ? kBusyPause : kIdlePause);
+    if (!failed && !writer.failure().empty())
+      fprintf(stderr, "hummock record: %s; the program goes on\n", writer.failure().c_str());
+    failed = !writer.failure().empty();
+  }
   recording.finish();
   writer.finish();
   const int status = exit_status("hummock record", raw);
+  if (!writer.failure().empty()) {
+    if (!failed) fprintf(stderr, "hummock record: %s\n", writer.failure().c_str());
+    return status != 0 ? status : 1;
+  }
   if (writer.processes().empty()) {
     fprintf(stderr, "hummock record: the program made no call that was seen\n");
     return status != 0 ? status : 1;

@@ -31,9 +31,13 @@ TraceWriter::~TraceWriter() {
 }
 
 void TraceWriter::write(const char* bytes, std::size_t count) {
-  if (fwrite(bytes, 1, count, file_) != count)
-    throw std::runtime_error(path_ + " cannot be written: " + strerror(errno));
+  if (!failure_.empty()) return;
+  if (fwrite(bytes, 1, count, file_) != count) return fail();
   file_bytes_ += count;
+}
+
+void TraceWriter::fail() {
+  if (failure_.empty()) failure_ = path_ + " cannot be written: " + strerror(errno);
 }
 
 void TraceWriter::pack() {
@@ -104,10 +108,7 @@ void TraceWriter::add(TraceCall& call) {
 void TraceWriter::finish() {
   put(kEnd);
   pack();
-  if (fclose(file_) != 0) {
-    file_ = nullptr;
-    throw std::runtime_error(path_ + " cannot be written: " + strerror(errno));
-  }
+  if (fclose(file_) != 0) fail();
   file_ = nullptr;
 }
 

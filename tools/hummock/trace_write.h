@@ -1,4 +1,5 @@
-// Writes a trace. The file's failures are thrown, as one line.
+// Writes a trace. A file that cannot be opened is thrown, as one line; one that cannot be written any more
+// takes no more, as the program goes on.
 #pragma once
 
 #include <cstdio>
@@ -29,14 +30,17 @@ class TraceWriter {
 
   std::vector<TraceProcess>& processes() { return processes_; }
   std::uint64_t file_bytes() const { return file_bytes_; }
+  // Empty, or why the trace is not whole.
+  const std::string& failure() const { return failure_; }
 
  private:
   void put(std::uint8_t byte) { text_.push_back(static_cast<char>(byte)); }
   void put_number(std::uint64_t value);
   void pack();
   void write(const char* bytes, std::size_t count);
+  void fail();
 
-  std::string path_;
+  std::string path_, failure_;
   FILE* file_;
   ZSTD_CCtx_s* context_;
   std::vector<char> text_, packed_;

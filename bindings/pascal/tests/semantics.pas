@@ -284,6 +284,28 @@ begin
   Check(Told = 1 shl 21 + 1, 'and not any more');
 end;
 
+procedure CheckProfile;
+const
+  Path = 'hummock-profile.heap';
+var
+  Block: Pointer;
+  Lines: Text;
+  Line: AnsiString;
+begin
+  Check(HummockProfileWrite(Path) <> 0, 'there is no profile yet');
+  Check(HummockProfileStart(1) = 0, 'HummockProfileStart');
+  GetMem(Block, 1 shl 22);
+  Check(HummockProfileStop = 0, 'HummockProfileStop');
+  Check(HummockProfileWrite(Path) = 0, 'HummockProfileWrite');
+  FreeMem(Block);
+  Assign(Lines, Path);
+  Reset(Lines);
+  ReadLn(Lines, Line);
+  Close(Lines);
+  Erase(Lines);
+  Check(Pos('heap profile: ', Line) = 1, 'what is written is a heap profile');
+end;
+
 procedure CheckObserve;
 var
   Block, Seen: Pointer;
@@ -319,6 +341,7 @@ begin
   CheckStatus;
   CheckSaturation;
   CheckHooks;
+  CheckProfile;
   CheckObserve;
   if Failures <> 0 then Halt(1);
   WriteLn('all hold');

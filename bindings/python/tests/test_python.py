@@ -199,6 +199,29 @@ class Python(unittest.TestCase):
             """, HUMMOCK_DECAY_MS="never")
         self.assertEqual(said, "all hold\n")
 
+    def test_profile(self):
+        said = self.on_hummock("""
+            import re, tempfile
+            with tempfile.NamedTemporaryFile() as file:
+                for call in (lambda: hummock.profile_write(file.name), lambda: hummock.profile_start(1 << 41)):
+                    try:
+                        call()
+                    except OSError:
+                        continue
+                    raise SystemExit("no OSError")
+                hummock.profile_start(4096)
+                kept = [bytes(1000) for _ in range(20_000)]
+                hummock.profile_stop()
+                hummock.profile_write(file.name)
+                live = int(re.match(rb"heap profile: \\d+: (\\d+) \\[", file.read()).group(1))
+            assert 18_000_000 < live < 24_000_000, live
+            try:
+                hummock.profile_start(-1)
+            except ValueError:
+                print("all hold")
+            """)
+        self.assertEqual(said, "all hold\n")
+
     def test_options(self):
         said = self.on_hummock("""
             hummock.set_option("decay_ms", 123)

@@ -117,6 +117,7 @@ void write_html(const Report& report, View view, const std::string& path) {
       values.push_back(std::round(stack.of(each.view).bytes));
       values.push_back(std::round(stack.of(each.view).blocks));
     }
+    for (const double freed : stack.freed) values.push_back(std::round(freed));
     stacks.push_back({frames.numbers(stack), values});
   }
   const json document = {

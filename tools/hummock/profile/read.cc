@@ -46,6 +46,7 @@ RawStack read_stack(std::string_view bytes, const hummock_profile_head_t& head, 
   stack.churn = amount(entry.total_bytes, entry.total_blocks);
   const bool at_peak = head.rising != 0 || entry.mark != head.mark;
   stack.peak = at_peak ? stack.live : amount(entry.peak_bytes, entry.peak_blocks);
+  for (size_t i = 0; i < stack.freed.size(); ++i) stack.freed[i] = amount(entry.freed_bytes[i], 0).bytes;
   stack.samples = entry.samples;
   stack.since = entry.since;
   return stack;
@@ -132,6 +133,8 @@ void subtract(RawProfile* profile, const RawProfile& before) {
     Amount& churn = profile->stacks[i].churn;
     churn.bytes = std::max(0.0, churn.bytes - before.stacks[i].churn.bytes);
     churn.blocks = std::max(0.0, churn.blocks - before.stacks[i].churn.blocks);
+    Ages& freed = profile->stacks[i].freed;
+    for (size_t k = 0; k < freed.size(); ++k) freed[k] = std::max(0.0, freed[k] - before.stacks[i].freed[k]);
     const uint64_t earlier = before.stacks[i].samples;
     profile->stacks[i].samples -= std::min(profile->stacks[i].samples, earlier);
   }

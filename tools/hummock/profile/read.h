@@ -2,6 +2,7 @@
 // for hostile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,9 +23,13 @@ struct Amount {
   }
 };
 
+// Bytes that were freed, by how long they had lived: ranges of hummock/profile.h.
+using Ages = std::array<double, HUMMOCK_PROFILE_AGES>;
+
 struct RawStack {
   std::vector<uint64_t> frames;  // return addresses, innermost first
   Amount live, churn, peak;
+  Ages freed = {};
   uint64_t live_samples = 0, samples = 0;
   uint64_t since = 0;
 };
@@ -56,7 +61,7 @@ std::vector<RawProfile> read_profiles(int fd, std::string* why);
 // One of them, of so many bytes.
 std::optional<RawProfile> parse_profile(std::string_view bytes, std::string* why);
 
-// What has been added since `before`: churn alone.
+// What has been added since `before`: what was asked for and what was freed.
 void subtract(RawProfile* profile, const RawProfile& before);
 // By how much each stack's live blocks have grown since; what has shrunk is 0.
 void subtract_live(RawProfile* profile, const RawProfile& before);

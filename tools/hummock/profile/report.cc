@@ -84,6 +84,7 @@ void add_to(Stack* sum, const Stack& other) {
   sum->live += other.live;
   sum->churn += other.churn;
   sum->peak += other.peak;
+  for (size_t i = 0; i < sum->freed.size(); ++i) sum->freed[i] += other.freed[i];
   sum->samples += other.samples;
   sum->live_samples += other.live_samples;
 }
@@ -103,6 +104,7 @@ std::string error_text(const Report& report, const Stack& stack, View view) {
   if (report.mean <= 1) return "";
   double samples = static_cast<double>(view == View::live ? stack.live_samples : stack.samples);
   if (view == View::peak && stack.churn.blocks > 0) samples *= stack.peak.blocks / stack.churn.blocks;
+  if (view == View::lifetime && stack.churn.bytes > 0) samples *= stack.of(view).bytes / stack.churn.bytes;
   return samples < 0.5 ? "?" : fmt::format("{:.0f}%", 100 / std::sqrt(samples));
 }
 
@@ -152,17 +154,28 @@ std::string wrapped(const std::string& text, size_t indent, size_t columns) {
 }
 
 const char* title_of(View view) {
-  return view == View::churn ? "asked for" : view == View::peak ? "live at the peak" : "live";
+  switch (view) {
+    case View::churn:
+      return "asked for";
+    case View::peak:
+      return "live at the peak";
+    case View::lifetime:
+      return "freed";
+    default:
+      return "live";
+  }
 }
 
 std::string head_of(const Report& report, View view) {
   const Amount total = report.total(view);
   std::string who = report.processes.empty() ? "nothing" : report.processes.front();
   if (report.processes.size() > 1) who += fmt::format(" and {} more processes", report.processes.size() - 1);
-  std::string text = fmt::format("{}: {} {} in {}{:.0f} block{}", who, bytes_text(total.bytes),
-                                 title_of(view), report.mean == 1 ? "" : "some ", total.blocks,
-                                 report.mean == 1 && total.blocks == 1 ? "" : "s");
-  if (report.seconds > 0 && view == View::churn) text += fmt::format(" within {:.1f} s", report.seconds);
+  std::string text = fmt::format("{}: {} {}", who, bytes_text(total.bytes), title_of(view));
+  if (view != View::lifetime)
+    text += fmt::format(" in {}{:.0f} block{}", report.mean == 1 ? "" : "some ", total.blocks,
+                        report.mean == 1 && total.blocks == 1 ? "" : "s");
+  if (report.seconds > 0 && (view == View::churn || view == View::lifetime))
+    text += fmt::format(" within {:.1f} s", report.seconds);
   if (report.mean > 1) text += fmt::format(", a sample in {}", bytes_text(static_cast<double>(report.mean)));
   return text + "\n";
 }
@@ -177,6 +190,22 @@ std::string notes_of(const Report& report) {
 }
 
 }  // namespace
+
+Amount Stack::of(View view) const {
+  if (view == View::lifetime) return {std::accumulate(freed.begin(), freed.end(), 0.0), 0};
+  return view == View::churn ? churn : view == View::peak ? peak : live;
+}
+
+std::string age_text(const Ages& freed, double share) {
+  constexpr const char* kEnds[] = {"0.1 ms", "1 ms", "10 ms", "0.1 s", "1 s", "10 s", "100 s"};
+  static_assert(std::size(kEnds) + 1 == HUMMOCK_PROFILE_AGES);
+  double left = share * std::accumulate(freed.begin(), freed.end(), 0.0);
+  for (size_t i = 0; i < std::size(kEnds); ++i) {
+    left -= freed[i];
+    if (left <= 0) return fmt::format("< {}", kEnds[i]);
+  }
+  return fmt::format("> {}", kEnds[std::size(kEnds) - 1]);
+}
 
 Amount Report::total(View view) const {
   return std::accumulate(stacks.begin(), stacks.end(), Amount(), [view](Amount sum, const Stack& stack) {
@@ -214,6 +243,7 @@ void add_profile(Report* report, const RawProfile& profile, const std::string& r
     stack.live = raw.live;
     stack.churn = raw.churn;
     stack.peak = raw.peak;
+    stack.freed = raw.freed;
     stack.samples = raw.samples;
     stack.live_samples = raw.live_samples;
     stack.process = process;
@@ -235,21 +265,25 @@ std::string table(const Report& report, View view, unsigned top, unsigned column
             [view](const Stack* a, const Stack* b) { return a->of(view).bytes > b->of(view).bytes; });
   std::string text = head_of(report, view);
   const double total = report.total(view).bytes;
-  constexpr size_t kIndent = 34;
-  const size_t room = columns > kIndent + 30 ? columns - kIndent : 30;
-  text += "     BYTES  SHARE    BLOCKS    +/-  WHERE\n";
-  size_t shown = 0;
-  for (const Stack* stack : sorted) {
-    if (top != 0 && shown++ == top) break;
-    const Amount& amount = stack->of(view);
-    const std::vector<Place>& places = stack->places;
-    text += fmt::format("{:>10} {:5.1f}% {:9.0f} {:>6}  {}\n", bytes_text(amount.bytes),
-                        100 * amount.bytes / total, amount.blocks, error_text(report, *stack, view),
-                        cut(place_text(places.front()), room));
-    text += wrapped(callers_text(places, room), kIndent + 2, room - 2);
+  const bool lives = view == View::lifetime;
+  const size_t indent = lives ? 46 : 34;
+  const size_t room = columns > indent + 30 ? columns - indent : 30;
+  text += lives ? "     BYTES  SHARE   HALF IN  9/10 IN       +/-  WHERE\n"
+                : "     BYTES  SHARE    BLOCKS    +/-  WHERE\n";
+  const size_t shown = top == 0 ? sorted.size() : std::min<size_t>(top, sorted.size());
+  for (size_t i = 0; i < shown; ++i) {
+    const Stack& stack = *sorted[i];
+    const Amount amount = stack.of(view);
+    text += fmt::format("{:>10} {:5.1f}% ", bytes_text(amount.bytes), 100 * amount.bytes / total);
+    text += lives ? fmt::format("{:>9} {:>8} {:>9}", age_text(stack.freed, 0.5), age_text(stack.freed, 0.9),
+                                error_text(report, stack, view))
+                  : fmt::format("{:9.0f} {:>6}", amount.blocks, error_text(report, stack, view));
+    text += fmt::format("  {}\n", cut(place_text(stack.places.front()), room));
+    text += wrapped(callers_text(stack.places, room), indent + 2, room - 2);
   }
-  if (sorted.size() > shown && top != 0)
-    text += fmt::format("{} more stacks: --top 0 prints all\n", sorted.size() - top);
+  if (sorted.size() > shown)
+    text += fmt::format("{} more stack{}: --top 0 prints all\n", sorted.size() - shown,
+                        sorted.size() - shown == 1 ? "" : "s");
   return text + notes_of(report);
 }
 

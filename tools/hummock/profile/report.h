@@ -15,11 +15,13 @@ namespace hummock::tool {
 struct Stack {
   std::vector<Place> places;  // innermost first
   Amount live, churn, peak;
+  Ages freed = {};
   uint64_t samples = 0;  // so far
   uint64_t live_samples = 0;
   std::string process;  // "program (123)"
 
-  const Amount& of(View view) const { return view == View::churn ? churn : view == View::peak ? peak : live; }
+  // Of what was freed only bytes are known.
+  Amount of(View view) const;
 };
 
 struct Report {
@@ -35,6 +37,9 @@ struct Report {
 // Adds a process. `root` as for Names, `process` its title.
 void add_profile(Report* report, const RawProfile& profile, const std::string& root,
                  const std::string& process);
+
+// Within how long so great a share of them was freed, as "< 10 ms".
+std::string age_text(const Ages& freed, double share);
 
 // The table for a terminal of so many columns, in plain words; at most `top` stacks, all for 0.
 std::string table(const Report& report, View view, unsigned top, unsigned columns);

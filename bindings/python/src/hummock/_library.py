@@ -86,6 +86,8 @@ def _load():
     library.hummock_heap_walk.argtypes = [ctypes.c_void_p, _VISIT, ctypes.c_void_p]
     library.hummock_slab_utilisation.argtypes = [ctypes.c_void_p]
     library.hummock_set_hooks.argtypes = [ctypes.c_void_p]
+    library.hummock_profile_start.argtypes = [ctypes.c_size_t]
+    library.hummock_profile_write.argtypes = [ctypes.c_char_p]
     library.hummock_trim.argtypes = [ctypes.c_size_t]
     library.hummock_version.restype = ctypes.c_char_p
     library.hummock_option_get.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -173,6 +175,29 @@ def set_hooks(table):
     error = _hummock.hummock_set_hooks(table)
     if error != 0:
         raise OSError(error, os.strerror(error))
+
+
+def _require(error, path=None):
+    if error != 0:
+        raise OSError(error, os.strerror(error), path)
+
+
+def profile_start(mean=0):
+    """Samples one block in `mean` bytes from now on, with its stack of C functions; 0: as the option profile says,
+    1: every block. `hummock profile PID` does the same from outside. OSError: not to be had, as in checked mode."""
+    if mean < 0:
+        raise ValueError("mean is a number of bytes")
+    _require(_hummock.hummock_profile_start(mean))
+
+
+def profile_stop():
+    """No block is sampled any more. What was sampled stays until it is freed."""
+    _require(_hummock.hummock_profile_stop())
+
+
+def profile_write(path):
+    """Writes the profile to a file that `pprof` reads. OSError: it cannot be written, or there is no profile."""
+    _require(_hummock.hummock_profile_write(os.fsencode(path)), path)
 
 
 def trim(keep=0):

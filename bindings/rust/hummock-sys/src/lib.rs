@@ -140,6 +140,10 @@ extern "C" {
     pub fn hummock_tag_stats(tag: u32, out: *mut hummock_tag_stats_t) -> c_int;
     pub fn hummock_set_hooks(hooks: *const hummock_hooks_t) -> c_int;
 
+    pub fn hummock_profile_start(bytes: usize) -> c_int;
+    pub fn hummock_profile_stop() -> c_int;
+    pub fn hummock_profile_write(path: *const c_char) -> c_int;
+
     pub fn hummock_is_active() -> c_int;
     pub fn hummock_version() -> *const c_char;
     pub fn hummock_option_get(name: *const c_char, value: *mut c_char, room: usize) -> c_int;

@@ -47,7 +47,8 @@ mod stats;
 pub use global::Hummock;
 pub use heap::{Heap, HeapBox, HeapStats};
 pub use observe::{
-    remove_hooks, set_hooks, slab_utilisation, stats_json, tag, tag_total, walk, Hooks, TagTotal,
+    profile_start, profile_stop, profile_write, remove_hooks, set_hooks, slab_utilisation, stats_json, tag,
+    tag_total, walk, Hooks, TagTotal,
 };
 pub use options::{option, set_option, OptionError, OptionValue};
 pub use place::{OutOfMemory, Owned};

@@ -87,6 +87,43 @@ pub fn stats_json(out: &mut [u8]) -> usize {
     unsafe { sys::hummock_stats_json(out.as_mut_ptr().cast(), out.len()) }
 }
 
+fn result(error: c_int) -> Result<(), i32> {
+    if error == 0 {
+        Ok(())
+    } else {
+        Err(error)
+    }
+}
+
+/// Samples one block in `bytes` bytes from now on, with its stack; 0: as the option `profile` says, 1: every block.
+/// `hummock profile PID` does the same from outside. The error is one of `errno.h`: there is no profile in checked
+/// mode, or no memory for it.
+///
+/// ```
+/// hummock::profile_start(1).unwrap();
+/// # let block = unsafe { hummock_sys::hummock_malloc(1000) };
+/// hummock::profile_write(c"/tmp/hummock-doc.heap").unwrap();
+/// hummock::profile_stop().unwrap();
+/// # unsafe { hummock_sys::hummock_free(block) };
+/// # std::fs::remove_file("/tmp/hummock-doc.heap").unwrap();
+/// ```
+pub fn profile_start(bytes: usize) -> Result<(), i32> {
+    // SAFETY: no preconditions.
+    result(unsafe { sys::hummock_profile_start(bytes) })
+}
+
+/// No block is sampled any more. What was sampled stays until it is freed.
+pub fn profile_stop() -> Result<(), i32> {
+    // SAFETY: no preconditions.
+    result(unsafe { sys::hummock_profile_stop() })
+}
+
+/// Writes what was sampled to a file that `pprof` reads.
+pub fn profile_write(path: &CStr) -> Result<(), i32> {
+    // SAFETY: the text ends with NUL.
+    result(unsafe { sys::hummock_profile_write(path.as_ptr()) })
+}
+
 /// What a tool wants to be told of. The functions are called by any thread, in the middle of its `malloc` or `free`.
 /// The first three may allocate and free, of which they are not told. None may panic.
 pub trait Hooks: 'static {
