@@ -37,7 +37,8 @@
 #define HUMMOCK_PROFILE_MODULES 512
 #define HUMMOCK_PROFILE_DEPTH 64 /* most frames of a stack; what is further out is cut off */
 #define HUMMOCK_PROFILE_BLOCK 65536
-#define HUMMOCK_PROFILE_AGES 8 /* ranges of lifetimes: the first ends at 0.1 ms, each other at ten times that */
+#define HUMMOCK_PROFILE_AGES \
+  8 /* ranges of lifetimes: the first ends at 0.1 ms, each other at ten times that */
 
 /* `blocks` and `bytes`: what a sample, or all samples of a stack, stand for. */
 typedef struct hummock_profile_head {
@@ -92,8 +93,8 @@ typedef struct hummock_profile_stack {
   uint64_t hash;    /* of its frames */
   uint32_t samples; /* so far */
   uint32_t mark;
-  uint32_t first; /* where in the table of frames it begins, innermost first */
-  uint32_t depth; /* number of its frames */
+  uint32_t first;                             /* where in the table of frames it begins, innermost first */
+  uint32_t depth;                             /* number of its frames */
   uint64_t freed_bytes[HUMMOCK_PROFILE_AGES]; /* by how long they had lived; the last range has no end */
 } hummock_profile_stack_t;
 

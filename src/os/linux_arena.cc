@@ -27,9 +27,6 @@ namespace {
 void* raw_map(void* hint, size_t size, int protection, int flags, int fd) {
   return mmap(hint, size, protection, flags, fd, 0);
 }
-int raw_truncate(int fd, size_t size) {
-  return ftruncate(fd, static_cast<off_t>(size));
-}
 
 char* map_nothing(size_t size) {
   void* p = arena_calls.map(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -69,7 +66,7 @@ struct HugeCount {
 }  // namespace
 
 ArenaCalls arena_calls = {
-    raw_map, munmap, mprotect, madvise, [](void* a, size_t n) { return mlock(a, n); }, raw_truncate};
+    raw_map, munmap, mprotect, madvise, [](void* a, size_t n) { return mlock(a, n); }, set_file_length};
 
 void* arena_reserve(size_t size, size_t align) {
   const size_t guard = page_size();

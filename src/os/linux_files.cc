@@ -10,46 +10,51 @@
 #include "os/linux_uncancelled.h"
 
 namespace hummock::os {
-namespace {
+NoFileSignals::NoFileSignals() {
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGPIPE);
+  sigaddset(&both, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &both, &mask_before_);
+  sigemptyset(&waited_before_);
+  // Else it would have come.
+  if (sigismember(&mask_before_, SIGPIPE) == 1 || sigismember(&mask_before_, SIGXFSZ) == 1)
+    sigpending(&waited_before_);
+}
 
-sigset_t pipe_signal() {
+NoFileSignals::~NoFileSignals() {
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+void NoFileSignals::note_failure() {
+  const int saved = errno, signal = saved == EPIPE ? SIGPIPE : saved == EFBIG ? SIGXFSZ : 0;
+  if (signal == 0 || sigismember(&waited_before_, signal) == 1) return;
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGPIPE);
-  return set;
+  sigaddset(&set, signal);
+  const timespec now = {0, 0};
+  // The bare call: libc's is a cancellation point.
+  syscall(SYS_rt_sigtimedwait, &set, nullptr, &now, size_t{_NSIG / 8});
+  errno = saved;
 }
 
-}  // namespace
-
-NoPipeSignal::NoPipeSignal() {
-  const sigset_t set = pipe_signal();
-  pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
-  waited_before_ = false;
-  if (sigismember(&mask_before_, SIGPIPE) == 1) {  // else it would have come
-    sigset_t waiting;
-    waited_before_ = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
-  }
-}
-
-NoPipeSignal::~NoPipeSignal() {
-  if (broken_ && !waited_before_) {
-    const sigset_t set = pipe_signal();
-    const timespec now = {0, 0};
-    // The bare call: libc's is a cancellation point.
-    syscall(SYS_rt_sigtimedwait, &set, nullptr, &now, size_t{_NSIG / 8});
-  }
-  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+int set_file_length(int fd, size_t size) {
+  const Uncancelled uncancelled;
+  NoFileSignals no_signals;
+  const int result = ftruncate(fd, static_cast<off_t>(size));
+  if (result != 0) no_signals.note_failure();
+  return result;
 }
 
 bool write_all(int fd, const char* bytes, size_t length) {
   const int saved = errno;
   {
     const Uncancelled uncancelled;
-    NoPipeSignal no_signal;
+    NoFileSignals no_signals;
     while (length != 0) {
       const ssize_t done = write(fd, bytes, length);
       if (done < 0 && errno == EINTR) continue;
-      if (done < 0 && errno == EPIPE) no_signal.note_broken();
+      if (done < 0) no_signals.note_failure();
       if (done <= 0) break;
       bytes += done;
       length -= static_cast<size_t>(done);

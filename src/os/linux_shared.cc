@@ -31,7 +31,7 @@ int create(const char* name) {
 
 // Its length is fixed for good: who has it open could else cut it, and end us with SIGBUS.
 bool set_length(int fd, size_t size) {
-  return ftruncate(fd, static_cast<off_t>(size)) == 0 &&
+  return set_file_length(fd, size) == 0 &&
          fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 

@@ -20,23 +20,24 @@ class Uncancelled {
   int before_;
 };
 
-// A pipe or socket that nobody reads any more does not end the program: the signal for it comes to the
-// thread that writes, which keeps it back and takes it, unless one was waiting for it before.
-class NoPipeSignal {
+// A pipe or socket that nobody reads any more does not end the program, nor does a file that would exceed
+// RLIMIT_FSIZE: the signal comes to the thread that writes, which keeps it back and takes it, unless one was
+// waiting for it before.
+class NoFileSignals {
  public:
-  NoPipeSignal();
-  ~NoPipeSignal();
-  NoPipeSignal(const NoPipeSignal&) = delete;
-  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+  NoFileSignals();
+  ~NoFileSignals();
+  NoFileSignals(const NoFileSignals&) = delete;
+  NoFileSignals& operator=(const NoFileSignals&) = delete;
 
-  void note_broken() { broken_ = true; }  // a write failed with EPIPE
+  void note_failure();  // a write failed, as errno says
 
  private:
-  sigset_t mask_before_;
-  bool waited_before_;
-  bool broken_ = false;
+  sigset_t mask_before_, waited_before_;
 };
 
+// ftruncate, with both of the above.
+int set_file_length(int fd, size_t size);
 // Writes all of it if it can, with both of the above; false when it cannot. Keeps errno.
 bool write_all(int fd, const char* bytes, size_t length);
 

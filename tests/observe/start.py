@@ -64,6 +64,16 @@ class Start(unittest.TestCase):
         watches = re.search(r"write\(\d+, \"some 100000 2000000[^\n]* = \d", calls) is not None
         self.assertEqual("the system does not tell of memory pressure" in said, not watches)
 
+    def test_limit_on_the_size_of_files(self):
+        """Under `ulimit -f` there is no page; the program runs, whatever it has written."""
+        done = subprocess.run(["sh", "-c", f"ulimit -f 8; LD_PRELOAD={LIBRARY} exec seq 3"], capture_output=True, text=True,
+                              env=dict(CALM, HUMMOCK_PROFILE="4K"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "1\n2\n3\n", ""))
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["sh", "-c", f"ulimit -f 1; LD_PRELOAD={LIBRARY} exec seq 3"], capture_output=True, text=True,
+                                  env=dict(CALM, HUMMOCK_CONF=f"stats:{folder}/figures.json,log:{folder}/log"))
+            self.assertEqual((done.returncode, done.stdout), (0, "1\n2\n3\n"), done.stderr)
+
     def test_descriptors(self):
         with Target("idle") as target:
             own = page_of(target.pid)

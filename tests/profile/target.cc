@@ -1,6 +1,7 @@
 // Programs whose live memory is known, to be profiled. "known strings|buffers|threads END": allocates, prints
 // the bytes that are live by function, and ends so: kill (by SIGKILL) or exit. "serve": the same again and
-// again until its input ends. "lives": blocks that are freed at once, others after 20 ms. "fork N": as many children, each with known memory, that outlive no signal.
+// again until its input ends. "lives": blocks that are freed at once, others after 20 ms. "fork N": as many
+// children, each with known memory, that outlive no signal.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

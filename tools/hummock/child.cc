@@ -1,8 +1,12 @@
 #include "child.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -26,6 +30,21 @@ void pass_signals_to(pid_t child) {
   action.sa_handler = pass_on;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+}
+
+int make_memory(const char* name, std::size_t size) {
+  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) return -1;
+  // Under `ulimit -f` there may be none: that is told instead of ending the command.
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  const bool fine = ftruncate(fd, static_cast<off_t>(size)) == 0 &&
+                    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  signal(SIGXFSZ, before);
+  if (fine) return fd;
+  const int why = errno;
+  close(fd);
+  errno = why;
+  return -1;
 }
 
 int exit_status(const char* command, int raw) {

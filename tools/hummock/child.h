@@ -3,7 +3,13 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+
 namespace hummock::tool {
+
+// Memory for what such programs write: a memfd whose length nobody can change, so that nobody can end the
+// others by cutting it. -1 and errno.
+int make_memory(const char* name, std::size_t size);
 
 // The terminal sends its signals to the program as well; others are passed on.
 void pass_signals_to(pid_t child);

@@ -39,14 +39,11 @@ T relaxed(const T& from) {
   throw std::runtime_error(std::string(what) + ": " + strerror(errno));
 }
 
-// The memory that all programs write to. Its length is fixed: nobody can end the others by cutting it.
+// The memory that all programs write to.
 class Memory {
  public:
-  Memory() : fd_(memfd_create(HUMMOCK_RECORD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
-    const auto length = static_cast<off_t>(kParts * sizeof(Part));
-    if (fd_ < 0 || ftruncate(fd_, length) != 0 ||
-        fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-      fail("no memory for the calls");
+  Memory() : fd_(make_memory(HUMMOCK_RECORD_NAME, kParts * sizeof(Part))) {
+    if (fd_ < 0) fail("no memory for the calls");
     void* mapped =
         mmap(nullptr, kParts * sizeof(Part), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
     if (mapped == MAP_FAILED) fail("no memory for the calls");
@@ -251,15 +248,19 @@ void tell(const std::string& file, const TraceWriter& writer, const std::vector<
 }  // namespace
 
 int record(const RecordOptions& options) {
+  // Else they end the command amid the program: a reader that has gone, a limit on the size of files.
+  const auto on_pipe = signal(SIGPIPE, SIG_IGN), on_size = signal(SIGXFSZ, SIG_IGN);
   TraceWriter writer(options.file);
   Recording recording(writer);
   fflush(nullptr);
   const pid_t child = fork();
-  if (child == 0) become_program(options, recording.descriptor());
+  if (child == 0) {
+    signal(SIGPIPE, on_pipe);
+    signal(SIGXFSZ, on_size);
+    become_program(options, recording.descriptor());
+  }
   if (child < 0) fail("no process");
   pass_signals_to(child);
-  // Else they end the command amid the program: a reader that has gone, a limit on the size of files.
-  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   int raw = 0;
   bool failed = false;
   while (waitpid(child, &raw, WNOHANG) == 0) {

@@ -1,7 +1,6 @@
 #include "start.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "child.h"
 #include "hummock/profile.h"
 
 namespace hummock::tool {
@@ -22,13 +22,7 @@ constexpr int kDescriptor = 480;    // out of the way of the program's
 }  // namespace
 
 int make_profile_memory() {
-  const int fd = memfd_create(HUMMOCK_PROFILE_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return -1;
-  if (ftruncate(fd, static_cast<off_t>(kProcesses * sizeof(hummock_profile_t))) == 0 &&
-      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-    return fd;
-  close(fd);
-  return -1;
+  return make_memory(HUMMOCK_PROFILE_NAME, kProcesses * sizeof(hummock_profile_t));
 }
 
 void become_profiled(int memory, uint64_t mean, const std::string& library,
