@@ -8,29 +8,12 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from memory_group import MemoryGroup
 from support import LIBRARY, TARGET, CALM, Target
 
 
-class Group(unittest.TestCase):
-    def make(self, bytes):
-        """A control group that may have so much; its folder."""
-        groups = dict(line.split(":", 2)[1:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines())
-        if "memory" in groups:
-            folder = pathlib.Path("/sys/fs/cgroup/memory" + groups["memory"], f"hummock-{os.getpid()}")
-            limit = "memory.limit_in_bytes"
-        else:
-            folder = pathlib.Path("/sys/fs/cgroup" + groups.get("", "/"), f"hummock-{os.getpid()}")
-            limit = "memory.max"
-        try:
-            folder.mkdir()
-            self.addCleanup(folder.rmdir)
-            (folder / limit).write_text(str(bytes))
-        except OSError as error:
-            self.skipTest(f"no control group can be made here: {error}")
-        return folder
-
-
-class Limits(Group):
+class Limits(MemoryGroup):
     """In a control group of 512 MiB: a program whose bursts fit in, but not with what is kept after them."""
 
     def run_in(self, folder, **options):
@@ -53,7 +36,7 @@ while True:
 """
 
 
-class Pressure(Group):
+class Pressure(MemoryGroup):
     """Readers of a file that is larger than their group: each page that comes takes the place of another."""
 
     def stalled(self):

@@ -7,6 +7,7 @@ Usage: profile.py TOOL LIBRARY TARGET known|process|files|hostile
 import gzip
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -18,6 +19,9 @@ import time
 import unittest
 
 from pprof_file import pprof
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+from memory_group import MemoryGroup
 
 TOOL, LIBRARY, TARGET = sys.argv[1:4]
 CALM = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_") and k != "LD_PRELOAD"}
@@ -124,6 +128,18 @@ class Known(unittest.TestCase):
                            "exit", status=7)
             self.assertEqual(done.stderr, "")
             self.assertEqual(pprof(folder + "/p.pb.gz")["types"], COLUMNS)
+
+
+class KilledByItsGroup(MemoryGroup):
+    def test_the_profile_is_whole(self):
+        limit = 64 << 20
+        folder = self.make(limit)
+        with tempfile.TemporaryDirectory() as place:
+            hummock("profile", "--live", "--bytes", "16K", "--folded", place + "/f", "--quiet", "--lib", LIBRARY, "--", "sh",
+                    "-c", f"echo $$ >{folder}/cgroup.procs; exec {TARGET} hoard", status=128 + signal.SIGKILL)
+            kept = bytes_through(folded(place + "/f"), "keep")
+        self.assertGreater(kept, 0.6 * limit)  # the profile is of the group, too
+        self.assertLess(kept, 1.05 * limit)
 
 
 class Served:
@@ -383,8 +399,8 @@ os.kill(os.getpid(), 9)
 
 def main():
     part = sys.argv.pop(4)
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(
-        {"known": Known, "process": Process, "files": Files, "hostile": Hostile}[part])
+    parts = {"known": (Known, KilledByItsGroup), "process": (Process,), "files": (Files,), "hostile": (Hostile,)}
+    suite = unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, parts[part]))
     sys.exit(0 if unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful() else 1)
 
 

@@ -1,6 +1,7 @@
 // Programs whose live memory is known, to be profiled. "known strings|buffers|threads END": allocates, prints
 // the bytes that are live by function, and ends so: kill (by SIGKILL) or exit. "serve": the same again and
-// again until its input ends. "lives": blocks that are freed at once, others after 20 ms. "fork N": as many
+// again until its input ends. "hoard": blocks that are written, until somebody
+// ends it. "lives": blocks that are freed at once, others after 20 ms. "fork N": as many
 // children, each with known memory, that outlive no signal.
 #include <signal.h>
 #include <stdio.h>
@@ -153,6 +154,7 @@ int main(int count, char** arguments) {
     return 7;
   }
   if (what == "serve") serve();
+  for (size_t i = 0; what == "hoard"; ++i) memset(keep(1000 + i % 3000), 1, 1000 + i % 3000);
   if (what == "lives") return lives(), 0;
   return what == "fork" ? fork_many(static_cast<unsigned>(atoi(arguments[2]))) : 2;
 }

@@ -169,7 +169,8 @@ const char* title_of(View view) {
 std::string head_of(const Report& report, View view) {
   const Amount total = report.total(view);
   std::string who = report.processes.empty() ? "nothing" : report.processes.front();
-  if (report.processes.size() > 1) who += fmt::format(" and {} more processes", report.processes.size() - 1);
+  if (const size_t more = report.processes.size() - 1; report.processes.size() > 1)
+    who += fmt::format(" and {} more process{}", more, more == 1 ? "" : "es");
   std::string text = fmt::format("{}: {} {}", who, bytes_text(total.bytes), title_of(view));
   if (view != View::lifetime)
     text += fmt::format(" in {}{:.0f} block{}", report.mean == 1 ? "" : "some ", total.blocks,
