@@ -149,6 +149,7 @@ bool tick() {
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now);
   const bool timed = pages::tick(now);
+  if (timed && os::memory_line_due()) want_figures();
   if (timed && is_asked()) observer.serve();
   return timed;
 }

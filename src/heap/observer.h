@@ -20,6 +20,11 @@ inline bool is_asked() {
   return relaxed(*relaxed(observer.asked)) != relaxed(observer.seen);
 }
 
+// As if somebody asked: the region log wants figures.
+inline void want_figures() {
+  set_relaxed(observer.seen, relaxed(*relaxed(observer.asked)) - 1);
+}
+
 }  // namespace hummock::heap
 
 #endif  // HUMMOCK_HEAP_OBSERVER_H

@@ -11,6 +11,7 @@
 #include "hummock/page.h"
 #include "observe/figures.h"
 #include "os/os.h"
+#include "os/region_log.h"
 #include "pages/limits.h"
 
 namespace hummock::observe {
@@ -95,6 +96,7 @@ void publish(hummock_page_t* to) {
   __atomic_store_n(&head->sequence, even + 2, __ATOMIC_RELEASE);  // even after the last
   __atomic_store_n(&head->served, answers_to, __ATOMIC_RELEASE);
   set_relaxed(heap::observer.seen, answers_to);
+  if (os::memory_line_due()) os::log_memory(figures.live, os::resident_bytes() + figures.huge_pinned);
 }
 
 void serve_own(hummock_page_t* own) {

@@ -26,11 +26,12 @@ Lock<Rank::region_log> lock;
 char path[kPathRoom];  // absolute: the program may change its folder
 size_t folder;         // bytes of `path` before the name, once known; 0: the name is itself absolute
 int file = -1;
-uint64_t identity;  // of the file: the program may close descriptors that are not its own
-uint64_t started;   // ns
-int denied;         // the error for which the file is not where it was asked for, else 0
-bool forked;        // atomic, relaxed: the child has no file of its own yet
-size_t total;       // atomic, relaxed
+uint64_t identity;     // of the file: the program may close descriptors that are not its own
+uint64_t started;      // ns
+int denied;            // the error for which the file is not where it was asked for, else 0
+bool forked;           // atomic, relaxed: the child has no file of its own yet
+size_t total;          // atomic, relaxed
+uint64_t memory_line;  // ns since the start: when the last of those was written; atomic, relaxed
 
 void put(char** at, const char* end, const char* text) {
   while (*text != '\0' && *at < end) *(*at)++ = *text++;
@@ -143,13 +144,19 @@ int open_log() {
   return is_logging() ? file : -1;
 }
 
-// "   0.015s:" is column 11, "   0.18ms" column 21.
-void put_time(Line& line, uint64_t since, uint64_t took) {
+// "    0.015s": ten columns.
+void put_seconds(Line& line, uint64_t since) {
   const uint64_t ms = since / 1000000;
   line.right(ms / 1000, 5).text(".");
   const char thousandths[] = {static_cast<char>('0' + ms / 100 % 10), static_cast<char>('0' + ms / 10 % 10),
                               static_cast<char>('0' + ms % 10)};
-  line.text(thousandths, 3).text("s: ");
+  line.text(thousandths, 3).text("s");
+}
+
+// "   0.015s:" is column 11, "   0.18ms" column 21.
+void put_time(Line& line, uint64_t since, uint64_t took) {
+  put_seconds(line, since);
+  line.text(": ");
   const uint64_t hundredths = took / 10000;
   line.right(hundredths / 100, 16).text(".");
   const char two[] = {static_cast<char>('0' + hundredths / 10 % 10),
@@ -186,6 +193,23 @@ void log_note(const char* name, const Line& text) {
   if (fd < 0) return;
   Line line("");
   base::write_line(fd, line.text(name).text(": ").text(text.data(), text.size()));
+}
+
+bool memory_line_due() {
+  if (!is_logging()) return false;
+  constexpr uint64_t kLeast = 20'000'000;
+  const uint64_t since = now_ns() - started;
+  return since - __atomic_load_n(&memory_line, __ATOMIC_RELAXED) >
+         (since / 100 > kLeast ? since / 100 : kLeast);
+}
+
+void log_memory(size_t live, size_t resident) {
+  if (!is_logging()) return;
+  const uint64_t since = now_ns() - started;
+  __atomic_store_n(&memory_line, since, __ATOMIC_RELAXED);
+  Line text("");
+  put_seconds(text, since);
+  log_note("figures", text.text(" live ").dec(live >> 10).text("k resident ").dec(resident >> 10).text("k"));
 }
 
 size_t logged_total() {

@@ -34,6 +34,11 @@ inline bool is_logging() {
 // A line beside the events: "name: text". Not in a child that has logged no event.
 void log_note(const char* name, const base::Line& text);
 
+// A line for the curves of `hummock log`: "figures: 0.298s live 1000k resident 2000k". One is due 20 ms after
+// the last one, and later after a hundredth of the time that the program runs, so that a log stays short.
+bool memory_line_due();
+void log_memory(size_t live, size_t resident);
+
 // Bytes of address space that the log has seen come and not go.
 size_t logged_total();
 

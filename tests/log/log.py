@@ -16,6 +16,7 @@ import unittest
 
 PROGRAM, LIBRARY, TOOL = map(os.path.abspath, sys.argv[1:4])
 EVENT = re.compile(r" *(\d+\.\d{3})s: +(\d+\.\d\d)ms +(\d+)k at:(0x[0-9a-f]+) (\S[^(]*?) \( *(\d+)M\)(?: (.*))?$")
+FIGURES = re.compile(r"figures: +(\d+\.\d{3})s live (\d+)k resident (\d+)k")
 PAIR = re.compile(r"[A-Za-z][\w ]*: .*$")
 
 
@@ -24,7 +25,7 @@ class Log:
 
     def __init__(self, text):
         assert text.endswith("\n"), "the last line is not whole"
-        self.head, self.events, self.facts, self.options, self.summary = "", [], {}, {}, {}
+        self.head, self.events, self.facts, self.options, self.summary, self.figures = "", [], {}, {}, {}, []
         for line in text.splitlines():
             event = EVENT.match(line)
             if event:
@@ -32,6 +33,8 @@ class Log:
             elif re.fullmatch(r"hummock \d+\.\d+\.\d+ region log", line):
                 assert not self.head, "two heads"
                 self.head = line
+            elif line.startswith("figures:"):
+                self.figures.append(tuple(map(float, FIGURES.fullmatch(line).groups())))
             elif line != "events:":
                 assert PAIR.match(line), f"a line of no known form: {line!r}"
                 name, value = line.split(": ", 1)
@@ -206,17 +209,22 @@ class Shown(Case):
         (path,) = texts
         shown = self.tool("log", path, "--rows", "7")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-        self.assertEqual(len(re.findall(r"^ +\d+\.\d{3}s +\d+ MiB", shown.stdout, re.M)), 7)
+        rows = re.findall(r"^ +\d+\.\d{3}s +(\d+) MiB ([#.]*)", shown.stdout, re.M)
+        self.assertEqual(len(rows), 7)
+        # More # never stands beside a lower number.
+        bars = [bar.count("#") for _, bar in sorted(rows, key=lambda row: int(row[0]))]
+        self.assertEqual(bars, sorted(bars))
         self.assertIn("Large pages are not used", shown.stdout)
         self.assertIn("Slowest:", shown.stdout)
-        allocations = sum(int(n) for n in re.findall(r"s +\d+ MiB [# ]{20} +(\d+)", shown.stdout))
+        allocations = sum(int(n) for n in re.findall(r"s +\d+ MiB [#. ]{20} +[-\d]+(?: MiB)? +[-\d]+(?: MiB)? +(\d+)", shown.stdout))
         log = Log(texts[path])
         self.assertEqual(allocations, sum(e[4].startswith("Alloc") for e in log.events))
 
     def test_page(self):
         _, texts = self.logged("ends")
         (path,) = texts
-        self.assertEqual(self.tool("log", path, "--html", "page.html").returncode, 0)
+        shown = self.tool("log", path, "--html", "page.html")
+        self.assertEqual((shown.returncode, shown.stdout.splitlines()[-1]), (0, "Wrote page.html: open it in a browser."))
         page = Page()
         text = open_text(self.folder + "/page.html")
         page.feed(text)
@@ -224,6 +232,26 @@ class Shown(Case):
         self.assertGreaterEqual(page.kinds["svg"], 2)
         self.assertGreaterEqual(page.kinds["circle"], len(Log(texts[path]).events))
         self.assertNotIn("script", page.kinds)
+
+    def test_curves_of_live_and_resident_memory(self):
+        code = ("import time\nheld = []\nfor i in range(200):\n    held.append([bytearray(1000) for _ in range(100)])\n    time.sleep(0.002)\n"
+                "held = None\nfor i in range(100):\n    x = [bytearray(2000) for _ in range(50)]\n    time.sleep(0.002)\n")
+        self.tool("run", "--log", "--", sys.executable, "-c", code)
+        (path,) = self.logs()
+        figures = Log(open_text(path)).figures
+        self.assertGreater(len(figures), 3)
+        self.assertEqual(figures, sorted(figures))
+        most = max(live for _, live, _ in figures)
+        self.assertGreater(most, 20000)  # 20 MB of blocks of 1,000 bytes
+        self.assertLess(figures[-1][1], most)
+        for _, live, resident in figures:
+            self.assertLess(live, resident + 1024)
+        self.assertEqual(self.tool("log", path, "--html", "page.html").returncode, 0)
+        text = open_text(self.folder + "/page.html")
+        for curve in ("resident", "live"):
+            drawn = re.search(f'<path class="{curve}" d="([^"]*)"', text)
+            self.assertEqual(len(re.findall("[ML]", drawn[1])), len(figures))
+        self.assertRegex(self.tool("log", path).stdout, r"\d+ MiB [#.]+ +\d+ MiB +\d+ MiB")
 
     def test_what_a_log_says_is_text(self):
         with open(self.folder + "/bad.log", "w", encoding="utf-8") as file:

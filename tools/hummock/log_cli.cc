@@ -42,7 +42,9 @@ int LogCommand::run() const {
   std::ofstream page(page_);
   write_page(logs, std::filesystem::path(file_).filename().string(), page);
   page.close();
-  return page ? 0 : fail(page_, strerror(errno));
+  if (!page) return fail(page_, strerror(errno));
+  std::cout << "\nWrote " << page_ << ": open it in a browser.\n";
+  return 0;
 }
 
 }  // namespace hummock::tool

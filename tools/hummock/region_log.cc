@@ -39,6 +39,22 @@ bool read_event(const std::string& line, RegionEvent* out) {
   return !out->what.empty();
 }
 
+// "figures:     0.298s live 1000k resident 2000k"
+bool read_point(const std::string& line, RegionLog* log) {
+  MemoryPoint point;
+  unsigned long long live = 0, resident = 0;
+  int used = 0;
+  if (sscanf(line.c_str(), "figures: %lfs live %lluk resident %lluk%n", &point.at, &live, &resident, &used) !=
+          3 ||
+      static_cast<size_t>(used) != line.size())
+    return false;
+  if (!(point.at >= 0 && point.at < 1e9) || live > kMostKib || resident > kMostKib) return false;
+  point.live_mib = static_cast<double>(live) / 1024;
+  point.resident_mib = static_cast<double>(resident) / 1024;
+  log->memory.push_back(point);
+  return true;
+}
+
 bool read_fact(const std::string& line, RegionLog* log) {
   const size_t colon = line.find(": ");
   if (colon == std::string::npos || colon == 0) return line == "events:";
@@ -66,6 +82,11 @@ std::string RegionLog::fact(const std::string& name) const {
   return found == facts.end() ? "" : found->second;
 }
 
+double end_of(const RegionLog& log) {
+  return std::max(log.events.empty() ? 0 : log.events.back().at,
+                  log.memory.empty() ? 0 : log.memory.back().at);
+}
+
 std::vector<RegionLog> read_region_logs(std::istream& in) {
   std::vector<RegionLog> logs;
   for (std::string line; std::getline(in, line);) {
@@ -80,7 +101,7 @@ std::vector<RegionLog> read_region_logs(std::istream& in) {
     RegionEvent event;
     if (read_event(line, &event)) {
       logs.back().events.push_back(event);
-    } else if (!line.empty() && !read_fact(line, &logs.back())) {
+    } else if (!line.empty() && !read_point(line, &logs.back()) && !read_fact(line, &logs.back())) {
       ++logs.back().not_understood;
     }
   }
@@ -88,6 +109,8 @@ std::vector<RegionLog> read_region_logs(std::istream& in) {
   for (RegionLog& log : logs) {
     std::stable_sort(log.events.begin(), log.events.end(),
                      [](const RegionEvent& a, const RegionEvent& b) { return a.at < b.at; });
+    std::stable_sort(log.memory.begin(), log.memory.end(),
+                     [](const MemoryPoint& a, const MemoryPoint& b) { return a.at < b.at; });
   }
   return logs;
 }

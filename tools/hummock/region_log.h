@@ -23,6 +23,12 @@ struct RegionEvent {
   bool failed() const { return what.find("failed") != std::string::npos; }
 };
 
+// What the program has in live blocks, and what the system counts as resident, at one moment.
+struct MemoryPoint {
+  double at = 0;  // seconds since the start
+  double live_mib = 0, resident_mib = 0;
+};
+
 // What one program wrote. A file has several when a program executed another one.
 struct RegionLog {
   std::string version;
@@ -30,11 +36,17 @@ struct RegionLog {
   std::vector<std::string> options;
   std::vector<std::pair<std::string, std::string>> summary;
   std::vector<RegionEvent> events;
-  size_t not_understood = 0;  // lines
-  bool ended = false;         // it has a summary: the program ended by itself
+  std::vector<MemoryPoint> memory;  // logs of earlier versions have none
+  size_t not_understood = 0;        // lines
+  bool ended = false;               // it has a summary: the program ended by itself
 
   std::string fact(const std::string& name) const;
 };
+
+// Seconds at which the last thing was written. Before a moment has passed there is nothing to draw: such a
+// program mostly executed another one, whose log follows.
+double end_of(const RegionLog& log);
+inline constexpr double kMoment = 0.005;
 
 // One entry for each program; empty when the text is no region log.
 std::vector<RegionLog> read_region_logs(std::istream& in);

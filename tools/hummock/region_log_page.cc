@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <ostream>
 
 #include "region_log.h"
@@ -16,18 +17,21 @@ constexpr size_t kMostRows = 2000;   // of the table of events
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6676; --line: #d8dde4; --ground: #ffffff;
   --area: #4c78a855; --edge: #2f5d8a; --lp: #16803c; --thp: #3f9e9e; --sp: #4c78a8; --free: #8a6d3b;
-  --purge: #9b6ac4; --failed: #c62828; }
+  --purge: #9b6ac4; --failed: #c62828; --resident: #c8500a; --live: #00755c; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --soft: #9aa6b6; --line: #38414d; --ground: #14181d;
   --edge: #7fb2e5; --lp: #4cc37a; --thp: #6fd0d0; --sp: #86b3e0; --free: #d0ad6a; --purge: #c59be8;
-  --failed: #ff7a70; } }
+  --failed: #ff7a70; --resident: #ff8a3d; --live: #2cc9a0; } }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground); margin: 2rem auto;
   max-width: 68rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-svg { width: 100%; height: auto; display: block; } svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+svg { width: 100%; min-width: 40rem; height: auto; display: block; } svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
 .grid { stroke: var(--line); } .area { fill: var(--area); stroke: var(--edge); stroke-width: 1.5; }
 .lp { fill: var(--lp); } .thp { fill: var(--thp); } .sp { fill: var(--sp); } .free { fill: var(--free); }
+path.resident { stroke: var(--resident); } path.live { stroke: var(--live); }
+path.resident, path.live { fill: none; stroke-width: 2; } .mapped { fill: var(--edge); }
+.resident-dot { fill: var(--resident); } .live-dot { fill: var(--live); }
 .purge { fill: var(--purge); } .failed { fill: var(--failed); }
-.legend span { margin-right: 1.2em; white-space: nowrap; } .legend svg { width: .8em; height: .8em; display: inline; }
+.legend span { margin-right: 1.2em; display: inline-block; } .legend svg { width: .8em; min-width: 0; height: .8em; display: inline; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .15em .8em .15em 0;
   text-align: left; vertical-align: top; } td.n, th.n { text-align: right; }
 .verdict { font-weight: 600; } .scroll { overflow-x: auto; }
@@ -73,8 +77,8 @@ class Axes {
   double floor() const { return height_ - kBottom; }
 
   void begin(const std::string& title, std::ostream& out) const {
-    out << "<svg viewBox=\"0 0 " << kWidth << " " << height_ << "\" role=\"img\"><title>" << title
-        << "</title>\n";
+    out << "<div class=\"scroll\"><svg viewBox=\"0 0 " << kWidth << " " << height_
+        << "\" role=\"img\"><title>" << title << "</title>\n";
     for (int i = 0; i <= 8; ++i) {
       const double at = seconds_ * i / 8;
       out << "<line class=\"grid\" x1=\"" << number(x(at)) << "\" x2=\"" << number(x(at)) << "\" y1=\""
@@ -101,15 +105,9 @@ double round_up(double value) {
   return 10 * power;
 }
 
-void draw_total(const RegionLog& log, std::ostream& out) {
-  uint64_t most = 1;
-  for (const RegionEvent& event : log.events) most = std::max(most, event.total_mib);
-  const double top = round_up(static_cast<double>(most));
-  const Axes axes(log.events.back().at, top, 260);
-  axes.begin("Mapped MiB over time", out);
-  for (int i = 0; i <= 4; ++i) axes.level(top * i / 4, number(top * i / 4, "%.0f MiB"), out);
+// Several events on one pixel: the highest of them stands for all.
+void draw_mapped(const RegionLog& log, const Axes& axes, std::ostream& out) {
   out << "<path class=\"area\" d=\"M" << number(axes.x(0)) << " " << number(axes.floor());
-  // Several events on one pixel: the highest of them stands for all.
   double last_x = axes.x(0);
   uint64_t highest = 0, last = 0;
   for (const RegionEvent& event : log.events) {
@@ -124,14 +122,64 @@ void draw_total(const RegionLog& log, std::ostream& out) {
     last = event.total_mib;
   }
   out << " V" << number(axes.y(static_cast<double>(highest))) << " V"
-      << number(axes.y(static_cast<double>(last))) << " H" << number(axes.x(log.events.back().at)) << " V"
-      << number(axes.floor()) << " Z\"/></svg>\n";
+      << number(axes.y(static_cast<double>(last))) << " H" << number(axes.x(end_of(log))) << " V"
+      << number(axes.floor()) << " Z\"/>\n";
+}
+
+void draw_curve(const RegionLog& log, const Axes& axes, const char* name, double MemoryPoint::*value,
+                std::ostream& out) {
+  if (log.memory.empty()) return;
+  out << "<path class=\"" << name << "\" d=\"";
+  for (const MemoryPoint& point : log.memory) {
+    out << (&point == &log.memory.front() ? "M" : "L") << number(axes.x(point.at)) << " "
+        << number(axes.y(point.*value));
+  }
+  out << "\"/>\n";
+}
+
+void write_legend(std::initializer_list<std::pair<const char*, std::string>> entries, std::ostream& out) {
+  out << "<p class=\"legend\">";
+  for (const auto& [name, text] : entries) {
+    out << "<span><svg viewBox=\"0 0 8 8\"><circle class=\"" << name
+        << "\" cx=\"4\" cy=\"4\" r=\"4\"/></svg> " << escaped(text) << "</span>";
+  }
+  out << "</p>\n";
+}
+
+void draw_memory(const RegionLog& log, std::ostream& out) {
+  uint64_t mapped = 1;
+  for (const RegionEvent& event : log.events) mapped = std::max(mapped, event.total_mib);
+  double live = 0, resident = 0;
+  for (const MemoryPoint& point : log.memory) {
+    live = std::max(live, point.live_mib);
+    resident = std::max(resident, point.resident_mib);
+  }
+  const double top = round_up(std::max({static_cast<double>(mapped), live, resident}));
+  const Axes axes(end_of(log), top, 260);
+  axes.begin("MiB over time", out);
+  for (int i = 0; i <= 4; ++i) axes.level(top * i / 4, number(top * i / 4, "%g MiB"), out);
+  draw_mapped(log, axes, out);
+  draw_curve(log, axes, "resident", &MemoryPoint::resident_mib, out);
+  draw_curve(log, axes, "live", &MemoryPoint::live_mib, out);
+  out << "</svg></div>\n";
+  const std::string most_mapped = "mapped: address space (" + std::to_string(mapped) + " MiB at most)";
+  if (log.memory.empty()) {
+    write_legend({{"mapped", most_mapped}}, out);
+    out << "<p>This log has no figures of live and resident memory: it is of an earlier version, the program "
+           "ended "
+           "within a moment, or <code>observe</code> was off.</p>\n";
+    return;
+  }
+  write_legend({{"mapped", most_mapped},
+                {"resident-dot", "resident: the whole process (" + number(resident) + " MiB at most)"},
+                {"live-dot", "live: blocks that the program has (" + number(live) + " MiB at most)"}},
+               out);
 }
 
 void draw_durations(const RegionLog& log, std::ostream& out) {
   // 0.01 … 10,000 ms, each power of ten as high as another.
   constexpr int kLow = -2, kHigh = 4;
-  const Axes axes(log.events.back().at, kHigh - kLow, 260);
+  const Axes axes(end_of(log), kHigh - kLow, 260);
   axes.begin("Duration of each call", out);
   for (int power = kLow; power <= kHigh; ++power) {
     axes.level(power - kLow, number(std::pow(10, power), "%g ms"), out);
@@ -147,15 +195,14 @@ void draw_durations(const RegionLog& log, std::ostream& out) {
         << " KiB, " << number(event.took, "%.2f") << " ms, at " << number(event.at, "%.3f") << " s "
         << escaped(event.reason) << "</title></circle>\n";
   }
-  out << "</svg>\n<p class=\"legend\">";
-  constexpr const char* kLegend[][2] = {{"lp", "large pages (LP)"}, {"thp", "transparent huge pages"},
-                                        {"sp", "small pages (SP)"}, {"free", "free"},
-                                        {"purge", "purge, flush"},  {"failed", "refused, fallback"}};
-  for (const auto& [name, text] : kLegend) {
-    out << "<span><svg viewBox=\"0 0 8 8\"><circle class=\"" << name
-        << "\" cx=\"4\" cy=\"4\" r=\"4\"/></svg> " << text << "</span>";
-  }
-  out << "</p>\n";
+  out << "</svg></div>\n";
+  write_legend({{"lp", "large pages (LP)"},
+                {"thp", "transparent huge pages"},
+                {"sp", "small pages (SP)"},
+                {"free", "free"},
+                {"purge", "purge, flush"},
+                {"failed", "refused, fallback"}},
+               out);
 }
 
 void write_pairs(const std::vector<std::pair<std::string, std::string>>& pairs, std::ostream& out) {
@@ -186,6 +233,29 @@ void write_events(const RegionLog& log, std::ostream& out) {
   out << "</details>\n";
 }
 
+// `last`: no other program follows in the same file.
+void write_program(const RegionLog& log, bool last, std::ostream& out) {
+  out << "<h2>" << escaped(log.fact("program")) << ", process " << escaped(log.fact("process"))
+      << ", Hummock " << escaped(log.version) << "</h2>\n<p class=\"verdict\">" << escaped(verdict(log))
+      << "</p>\n";
+  if (!log.events.empty() && end_of(log) >= kMoment) {
+    out << "<h3>Memory</h3>\n";
+    draw_memory(log, out);
+    out << "<h3>Duration of each call</h3>\n";
+    draw_durations(log, out);
+    write_events(log, out);
+  }
+  if (end_of(log) < kMoment && !last) out << "<p>It ran for a moment, then executed the next program.</p>\n";
+  out << "<h3>" << (log.ended ? "At the end" : "No summary: the program still runs, crashed, or was killed")
+      << "</h3>\n";
+  write_pairs(log.summary, out);
+  out << "<h3>Machine and options</h3>\n";
+  write_pairs(log.facts, out);
+  out << "<p>";
+  for (const std::string& option : log.options) out << "<code>" << escaped(option) << "</code> ";
+  out << "</p>\n";
+}
+
 }  // namespace
 
 void write_page(const std::vector<RegionLog>& logs, const std::string& name, std::ostream& out) {
@@ -193,26 +263,7 @@ void write_page(const std::vector<RegionLog>& logs, const std::string& name, std
          "content=\"width=device-width\"><title>Hummock region log "
       << escaped(name) << "</title><style>" << kStyle << "</style></head><body>\n<h1>Region log "
       << escaped(name) << "</h1>\n";
-  for (const RegionLog& log : logs) {
-    out << "<h2>" << escaped(log.fact("program")) << ", process " << escaped(log.fact("process"))
-        << ", Hummock " << escaped(log.version) << "</h2>\n<p class=\"verdict\">" << escaped(verdict(log))
-        << "</p>\n";
-    if (!log.events.empty()) {
-      out << "<h3>Mapped</h3>\n";
-      draw_total(log, out);
-      out << "<h3>Duration of each call</h3>\n";
-      draw_durations(log, out);
-      write_events(log, out);
-    }
-    out << "<h3>" << (log.ended ? "At the end" : "No summary: the program still runs, crashed, or was killed")
-        << "</h3>\n";
-    write_pairs(log.summary, out);
-    out << "<h3>Machine and options</h3>\n";
-    write_pairs(log.facts, out);
-    out << "<p>";
-    for (const std::string& option : log.options) out << "<code>" << escaped(option) << "</code> ";
-    out << "</p>\n";
-  }
+  for (const RegionLog& log : logs) write_program(log, &log == &logs.back(), out);
   out << "</body></html>\n";
 }
 

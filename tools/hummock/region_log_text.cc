@@ -1,6 +1,7 @@
 // The timeline of a region log for a terminal.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <ostream>
 
 #include "region_log.h"
@@ -38,22 +39,36 @@ std::string formatted(const char* format, auto... values) {
 }
 
 void print_rows(const RegionLog& log, size_t rows, std::ostream& out) {
-  const double end = log.events.back().at;
+  const double end = end_of(log);
+  if (end < kMoment) rows = 1;
   const double step = end / static_cast<double>(rows);
   uint64_t most = 1;
   for (const RegionEvent& event : log.events) most = std::max(most, event.total_mib);
-  out << "\n      until   mapped                            allocs  frees  failed     purged    slowest\n";
+  out << "\nMapped, live and resident are those at the end of each row; of the bars # is what is mapped "
+         "then, and . "
+         "goes on to the most in that row.\n"
+         "      until     mapped                            live   resident  allocs  frees  failed     "
+         "purged    slowest\n";
   size_t at = 0;
+  auto point = log.memory.begin();
   uint64_t total = 0;
   for (size_t i = 1; i <= rows; ++i) {
     const double until = i == rows ? end : step * static_cast<double>(i);
     size_t next = at;
     while (next < log.events.size() && (i == rows || log.events[next].at <= until)) ++next;
     const Row row = sum(log.events, at, next, total);
-    const std::string bar(static_cast<size_t>(20 * row.most / most), '#');
-    out << formatted("%10.3fs %6llu MiB %-20s %8zu %6zu %7zu %6llu MiB %8.2fms\n", until,
-                     static_cast<unsigned long long>(row.total), bar.c_str(), row.allocations, row.frees,
-                     row.failures, static_cast<unsigned long long>(row.purged_kib >> 10), row.slowest);
+    while (point != log.memory.end() && (i == rows || point->at <= until)) ++point;
+    std::string bar(static_cast<size_t>(20 * row.total / most), '#');
+    bar.resize(static_cast<size_t>(20 * row.most / most), '.');
+    std::string live = "-", resident = "-";
+    if (point != log.memory.begin()) {
+      live = formatted("%.0f MiB", std::prev(point)->live_mib);
+      resident = formatted("%.0f MiB", std::prev(point)->resident_mib);
+    }
+    out << formatted("%10.3fs %6llu MiB %-20s %10s %10s %7zu %6zu %7zu %6llu MiB %8.2fms\n", until,
+                     static_cast<unsigned long long>(row.total), bar.c_str(), live.c_str(), resident.c_str(),
+                     row.allocations, row.frees, row.failures,
+                     static_cast<unsigned long long>(row.purged_kib >> 10), row.slowest);
     at = next;
     total = row.total;
   }
