@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 
 .PHONY: all libraries tests configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
         uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms \
-        format lint clean
+        site format lint clean
 
 CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
 
@@ -134,6 +134,16 @@ abi: libraries
 test-platforms:
 	@scripts/packages.sh libraries tool platforms
 	@scripts/test_platforms.sh
+
+# The documents as a site, with the public headers as reference: build/site. mkdocs comes from PyPI, into build/.
+site:
+	@scripts/packages.sh site
+	@test -x build/site-venv/bin/mkdocs || { python3 -m venv build/site-venv && \
+	  build/site-venv/bin/pip install -q --disable-pip-version-check -r docs/site/requirements.txt; }
+	@python3 -B docs/site/make_site.py pages . build/site-pages
+	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build -q -f docs/site/mkdocs.yml
+	@python3 -B docs/site/make_site.py check build/site
+	@echo "build/site/index.html has it; its search needs a server: python3 -m http.server -d build/site"
 
 SOURCES = $(shell git ls-files '*.cc' '*.h' '*.c')
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Holds the documents to the sources. Prints one line for each thing that is not so.
 
-Usage: docs.py SOURCE one_malloc_one_free|links|options
+Usage: docs.py SOURCE one_malloc_one_free|links|options|reference
 """
 
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
 
 ROOT = pathlib.Path(sys.argv[1])
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -110,7 +112,30 @@ def options():
         yield "src/base/options.h: fewer than five options were found; does this test still read them?"
 
 
+def reference():
+    """The site's pages of the headers describe every function that a header declares, and have no comment twice."""
+    sys.path.insert(0, str(ROOT / "docs/site"))
+    import api  # noqa: PLC0415
+    nav = read(ROOT / "docs/site/mkdocs.yml")
+    found = 0
+    for header in sorted((ROOT / "include/hummock").glob("*.h*")):
+        if header.name == "proxy_inline.h":  # what proxy.h is made of, for C++
+            continue
+        if f"api/{header.name}.md" not in nav:
+            yield f"docs/site/mkdocs.yml: {header.name} has no page"
+        page, described = api.page_of(header.name, read(header))
+        functions = re.findall(r"^HUMMOCK_EXPORT[^;]*?\b(\w+)\(", code_of(header), re.M)
+        found += len(functions)
+        for name in functions:
+            if name not in described or not re.search(rf"\b{name}\(", page):
+                yield f"{header.name}: {name} is not on its page"
+        if "HUMMOCK_EXPORT" in page or "HUMMOCK_NOEXCEPT" in page:
+            yield f"{header.name}: its page shows the header's own macros"
+    if found < 80:
+        yield f"only {found} functions were found; does this test still read the headers?"
+
+
 if __name__ == "__main__":
-    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options}[sys.argv[2]]())
+    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference}[sys.argv[2]]())
     print("\n".join(wrong))
     sys.exit(1 if wrong else 0)
