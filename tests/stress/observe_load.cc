@@ -1,6 +1,6 @@
 // Everything that looks at the heap or changes its options, at once, beside 64 threads that allocate, hand
-// blocks on, fork, throw, load and unload a library. At rest all sums agree. TEST_SCALE=20 makes it 10,000
-// requests from outside.
+// blocks on, fork, throw, load and unload a library. In each answer, and at rest, all sums agree.
+// OBSERVE_REQUESTS=10000 makes it so many requests from outside, and so many walks.
 #include <errno.h>
 #include <fcntl.h>
 #include <hummock/hummock.h>
@@ -23,7 +23,8 @@ constexpr size_t kThreads = 64;
 
 std::atomic<bool> stop{false};
 std::atomic<size_t> answers{0};  // to requests from outside
-size_t wanted;                   // of them
+std::atomic<size_t> walks{0};
+size_t wanted;  // of either
 const char* plugin;
 
 // ---- The program ----------------------------------------------------------------------------------
@@ -57,12 +58,16 @@ void fork_once() {
   stress::require(ended && status == 0, "a child that ends well");
 }
 
+bool enough() {
+  return answers >= wanted && walks >= wanted;
+}
+
 void use(size_t self) {
   support::Random random(support::run_seed() + self);
   hummock_heap_t* heap = hummock_heap_create();
   void* live[64] = {};
   // Until enough was asked: of that there is more in longer runs.
-  for (size_t i = std::min<size_t>(support::scaled(5000, 500), 5000); i > 0 || answers<wanted; i -= i> 0) {
+  for (size_t i = std::min<size_t>(support::scaled(5000, 500), 5000); i > 0 || !enough(); i -= i > 0) {
     void*& block = live[random.below(64)];
     if (random.one_in(8) && block != nullptr) {
       hand_on(block);
@@ -139,6 +144,39 @@ size_t ask(int fd, support::Random& random, uint32_t hard) {
   return 1;
 }
 
+// Between two looks at the sequence number others may write: then there is one more try.
+void read_figures(int fd, hummock_figures_t* out) {
+  uint32_t before, after;
+  do {
+    before = read_at<uint32_t>(fd, AT(sequence));
+    stress::require(pread(fd, out, sizeof *out, offsetof(hummock_page_t, figures)) == sizeof *out,
+                    "the page");
+    after = read_at<uint32_t>(fd, AT(sequence));
+  } while (before != after || before % 2 != 0);
+}
+
+// What is gathered bit by bit, beside running threads, is summed up from the same bits.
+void check_answer(int fd) {
+  hummock_figures_t its;
+  read_figures(fd, &its);
+  uint64_t live = its.large_bytes, purged = 0, cached = 0, drawn = 0, in_heaps = 0;
+  for (uint32_t i = 0; i < its.class_count; ++i) {
+    const hummock_page_class_t& row = its.classes[i];
+    live += row.live_blocks * row.block_size;
+    purged += row.purged;
+    stress::require(row.live_blocks * row.block_size <= row.bytes, "blocks are within their slabs");
+    stress::require(row.purged + row.untouched <= row.bytes, "so is what is in no memory");
+  }
+  for (uint32_t i = 0; i < its.thread_count; ++i) cached += its.thread[i].cached;
+  for (uint32_t i = 0; i < its.heap_count; ++i) in_heaps += its.heap[i].live;
+  for (uint32_t i = 0; i < its.tag_count; ++i) drawn += its.tags[i].bytes;
+  stress::require(its.live == live && its.purged_pages == purged, "figures are the sums of the classes");
+  stress::require(its.cached == cached && its.threads == its.thread_count, "of the threads");
+  stress::require(its.drawn_bytes == drawn, "of the tags");
+  stress::require(in_heaps <= its.live, "heaps are a part");
+  stress::require(its.taken >= its.began && its.began != 0, "it began before it ended");
+}
+
 uint32_t find_hard_limit() {
   std::string text(hummock_stats_json(nullptr, 0) + 8192, '\0');
   text.resize(hummock_stats_json(text.data(), text.size()));
@@ -157,7 +195,11 @@ void look_from_outside() {
   // Another process would not wait behind 64 threads; where it is not allowed, it takes longer. It sleeps
   // most of the time.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), -20);
-  while (!stop) answers += ask(fd, random, hard);
+  while (!stop) {
+    const size_t answered = ask(fd, random, hard);
+    if (answered != 0 && !stop) check_answer(fd);
+    answers += answered;
+  }
   close(fd);
 }
 
@@ -172,7 +214,7 @@ int add(void* context, void*, size_t size) {
   return 1;
 }
 
-void look_from_inside(size_t* walks) {
+void look_from_inside() {
   support::Random random(support::run_seed() + 200);
   std::string text(1 << 20, '\0');
   while (!stop) {
@@ -188,7 +230,7 @@ void look_from_inside(size_t* walks) {
     stress::require(percent >= 0 && percent <= 100, "the use of a slab");
     hummock_free(block);
     if (random.one_in(20)) hummock_trim(0);
-    ++*walks;
+    ++walks;
   }
 }
 
@@ -239,23 +281,23 @@ void check_sums() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  support::HangGuard guard(static_cast<unsigned>(280 * std::max(1.0, support::scale())));
+  const char* requests = getenv("OBSERVE_REQUESTS");
+  wanted = requests != nullptr ? strtoul(requests, nullptr, 10) : support::scaled(500, 50);
+  support::HangGuard guard(static_cast<unsigned>(280 * std::max<size_t>(1, wanted / 500)));
   if (argc != 2) return 2;
   plugin = argv[1];
-  wanted = support::scaled(500, 50);
   support::run_seed();  // before there are threads, and children
   // What the shared library does when it is mapped.
   hummock::heap::initialise();
   hummock::observe::start_page();
-  size_t walks = 0;
   std::vector<std::thread> others;
   others.emplace_back(look_from_outside);
-  others.emplace_back(look_from_inside, &walks);
+  others.emplace_back(look_from_inside);
   others.emplace_back(install_hooks);
   stress::run_threads(kThreads, use);
   stop = true;
   for (std::thread& thread : others) thread.join();
-  fprintf(stderr, "%zu answers, %zu walks, %zu blocks told of\n", answers.load(), walks, told.load());
+  fprintf(stderr, "%zu answers, %zu walks, %zu blocks told of\n", answers.load(), walks.load(), told.load());
   stress::require(walks > 0 && told > 0, "somebody looked");
   check_sums();
 }
