@@ -6,9 +6,13 @@
 
 namespace hummock::base {
 
-// Writes to a descriptor (1 and 2 exist everywhere) in one call if it can. Keeps errno; text that cannot be
-// written is lost. Takes no lock of ours.
-void write_text(int fd, const char* text, size_t length);
+// Writes to a descriptor (1 and 2 exist everywhere) in one call if it can. Keeps errno; false: some of the
+// text is lost. Takes no lock of ours.
+bool write_text(int fd, const char* text, size_t length);
+
+// To be called before the first text: where standard error is closed at start, its number becomes that of a
+// file that the program opens, and nothing of ours may be in there.
+void note_standard_error();
 
 // Ends the process at once, as a crash: for a heap that cannot go on.
 [[noreturn]] void stop();

@@ -2,6 +2,7 @@
 
 #include "base/annotate.h"
 #include "base/options.h"
+#include "base/system.h"
 #include "heap/allocate.h"
 #include "heap/allowance.h"
 #include "heap/background.h"
@@ -169,6 +170,7 @@ void initialise() {
   {
     os::LockGuard guard(start_lock);
     if (started) return;
+    base::note_standard_error();
     options::init(os::is_privileged());
     base::find_watcher();
     slab::make_secret(os::random_word());

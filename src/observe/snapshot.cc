@@ -53,14 +53,16 @@ void append_stats() {
   const size_t room = stats_json(nullptr, 0) + 4096;  // the second time there may be more
   char* text = static_cast<char*>(os::map(room));
   if (file < 0 || text == nullptr) {
-    base::say(base::Line() << "the statistics cannot be written to " << path << " (" << os::error_name(error)
-                           << ")");
+    base::say(base::Line() << "the statistics of process " << os::process_id() << " cannot be written to "
+                           << path << " (" << os::error_name(error) << ")");
     return;
   }
   const size_t length = stats_json(text, room);
   if (length != 0 && length < room) {
     text[length] = '\n';
-    base::write_text(file, text, length + 1);
+    if (!base::write_text(file, text, length + 1))
+      base::say(base::Line() << "the statistics of process " << os::process_id() << " cannot be written to "
+                             << path << " whole: is the disk full?");
   }
   os::unmap(text, room);
 }

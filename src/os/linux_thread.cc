@@ -1,5 +1,6 @@
 // Threads on Linux, and what the base layer asks of it.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -172,8 +173,18 @@ void sleep_ms(unsigned ms) {
 
 namespace hummock::base {
 
-void write_text(int fd, const char* text, size_t length) {
-  os::write_all(fd, text, length);
+namespace {
+bool no_standard_error;  // written at start
+}
+
+bool write_text(int fd, const char* text, size_t length) {
+  return !(fd == 2 && no_standard_error) && os::write_all(fd, text, length);
+}
+
+void note_standard_error() {
+  const int saved = errno;
+  no_standard_error = fcntl(2, F_GETFD) < 0;
+  errno = saved;
 }
 
 void stop() {

@@ -25,17 +25,17 @@ HANDLE handle_of(int fd) {
 }
 
 // In one call, so that lines of several threads, and processes, do not mix.
-void put(HANDLE to, const char* text, size_t length) {
+bool put(HANDLE to, const char* text, size_t length) {
   DWORD done;
-  if (to != nullptr && to != INVALID_HANDLE_VALUE)
-    WriteFile(to, text, static_cast<DWORD>(length), &done, nullptr);
+  return to != nullptr && to != INVALID_HANDLE_VALUE &&
+         WriteFile(to, text, static_cast<DWORD>(length), &done, nullptr) && done == length;
 }
 
 // Lines end as Windows's own programs want it.
-void put_line(HANDLE to, const char* text, size_t length) {
+bool put_line(HANDLE to, const char* text, size_t length) {
   base::Line line("");
   line.text(text, length - (length != 0 && text[length - 1] == '\n')).raw("\r");
-  put(to, line.data(), line.size() + 1);
+  return put(to, line.data(), line.size() + 1);
 }
 
 constexpr DWORD kShare = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
@@ -119,21 +119,26 @@ void write_time(char* out) {
 namespace hummock::base {
 
 // A program with windows has no standard error: what is said goes to the log, too.
-void write_text(int fd, const char* text, size_t length) {
+bool write_text(int fd, const char* text, size_t length) {
   using namespace os;
   KeepError keep;
-  if (fd == 1 || fd == 2) put(handle_of(fd), text, length);
-  if (fd == 1 || length == 0) return;
+  bool done = (fd == 1 || fd == 2) && put(handle_of(fd), text, length);
+  if (fd == 1 || length == 0) return done;
   if (fd != 2 || log_file != -1) {
-    put_line(handle_of(fd == 2 ? log_file : fd), text, length);
+    done = put_line(handle_of(fd == 2 ? log_file : fd), text, length);
     if (early_length != 0) put(handle_of(log_file), early, early_length);
     early_length = 0;
   } else if (length + 1 <= sizeof early - early_length) {
     memcpy(early + early_length, text, length - 1);
     memcpy(early + early_length + length - 1, "\r\n", 2);
     early_length += length + 1;
+    done = true;
   }
+  return done;
 }
+
+// Its handle is its own, whatever the program opens.
+void note_standard_error() {}
 
 constexpr DWORD kHeapCorruption = 0xc0000374;
 
