@@ -28,7 +28,12 @@ class Requests(unittest.TestCase):
         with Target("threads", 1) as target:
             for assignment, answer in (("decay=5", "the nearest is decay_ms"), ("decay_ms=soon", "it may be"),
                                        ("checked=on", "only be given at start"), ("decay_ms", "option=value"),
-                                       ("stats=/x.json", "only be given at start"), ("log=region", "only be given at start")):
+                                       ("stats=/x.json", "only be given at start"), ("log=region", "only be given at start"),
+                                       ("=5", "option=value"), ("", "option=value"), ("decay_ms=", "it may be"),
+                                       ("DECAY_MS=5", "unknown option"), ("decay_ms=50ms=3", "it may be"),
+                                       ("decay_ms=\x01\x1b", "it may be"), ("decay_ms=" + "9" * 500, "it may be"),
+                                       ("limit_hard=16E", "it may be"), ("limit_soft=0%", "it may be"),
+                                       ("limit_soft=101%", "it may be"), ("dirty_max=-1", "it may be")):
                 self.assertIn(answer, hummock("set", target.pid, assignment, status=1).stderr)
 
     def test_somebody_holds_the_page(self):

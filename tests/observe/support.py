@@ -22,10 +22,10 @@ def hummock(*arguments, status=0):
 class Target:
     """A program on Hummock that ends with the `with`."""
 
-    def __init__(self, *arguments, under=(), **options):
+    def __init__(self, *arguments, under=(), program=TARGET, **options):
         env = dict(CALM, LD_PRELOAD=LIBRARY)
         env.update({f"HUMMOCK_{name.upper()}": str(value) for name, value in options.items()})
-        self.process = subprocess.Popen([*under, TARGET, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*under, program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=env, bufsize=0)
         self.said = []
         while not self.said or self.said[-1] != "ready":

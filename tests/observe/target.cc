@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,6 +157,9 @@ int main(int count, char** arguments) {
   const size_t number = count > 2 ? strtoull(arguments[2], nullptr, 10) : 1;
   if (strcmp(what, "threads") == 0) {
     run_threads(static_cast<unsigned>(number));
+  } else if (strcmp(what, "hidden") == 0) {  // as a program is that has changed its user
+    prctl(PR_SET_DUMPABLE, 0);
+    run_threads(1);
   } else if (strcmp(what, "hold") == 0) {
     hold(number, count > 3 ? strtoull(arguments[3], nullptr, 10) : 1000);
   } else if (strcmp(what, "leave_free") == 0) {

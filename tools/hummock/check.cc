@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "preload.h"
+#include "processes.h"
 #include "program.h"
 #include "run.h"
 
@@ -49,9 +50,7 @@ int check_process(const std::string& number) {
   const std::string process = "/proc/" + number;
   std::error_code error;
   if (!std::filesystem::exists(process, error)) return answer(number, "there is no such process", "", false);
-  std::string name;
-  std::ifstream(process + "/comm") >> name;
-  const std::string subject = "process " + number + " (" + name + ")";
+  const std::string subject = "process " + number + " (" + printable(program_of(std::stoi(number))) + ")";
   std::ifstream maps(process + "/maps");
   if (!maps || maps.peek() == std::ifstream::traits_type::eof()) {
     return answer(subject, "its memory map cannot be read", "ask as the user it runs as, or as root", false);
@@ -60,7 +59,7 @@ int check_process(const std::string& number) {
   const Program program = inspect(process + "/exe");
   if (program.holds_hummock) return answer(subject, "runs on Hummock, which is linked into it", "", true);
   if (library.empty()) {
-    const std::string wanted = variable_of(process, "LD_PRELOAD");
+    const std::string wanted = printable(variable_of(process, "LD_PRELOAD"));
     return answer(
         subject, "does not run on Hummock",
         wanted.find("hummock") != std::string::npos

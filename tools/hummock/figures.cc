@@ -48,6 +48,19 @@ bool tables_hold(const hummock_figures_t& figures) {
          figures.space_count <= HUMMOCK_PAGE_SPACES && figures.tag_count <= HUMMOCK_PAGE_TAGS;
 }
 
+// Else one process could spoil the metrics of all, in which each series may stand once.
+bool rows_differ(const hummock_figures_t& f) {
+  std::vector<uint64_t> sizes, tags;
+  std::for_each(f.classes, f.classes + f.class_count,
+                [&](const auto& row) { sizes.push_back(row.block_size); });
+  std::for_each(f.tags, f.tags + f.tag_count, [&](const auto& row) { tags.push_back(row.tag); });
+  const auto differ = [](std::vector<uint64_t>& all) {
+    std::sort(all.begin(), all.end());
+    return std::adjacent_find(all.begin(), all.end()) == all.end();
+  };
+  return differ(sizes) && differ(tags);
+}
+
 bool texts_hold(const hummock_figures_t& f) {
   const auto named = [](const auto& row) { return is_text(row.name); };
   return std::all_of(
@@ -67,6 +80,14 @@ bool is_sealed_memory(int fd) {
   return seals >= 0 && (seals & kFixed) == kFixed && about.st_size >= ssize_t{kFirstPageSize};
 }
 
+// Why nothing may be read or written there by what we know of pages; null: it may.
+const char* why_no_page(const hummock_page_head_t& head) {
+  if (head.magic != HUMMOCK_PAGE_MAGIC) return "its page of figures is none of Hummock's";
+  if (head.version != HUMMOCK_PAGE_VERSION || head.size < kFirstPageSize)
+    return "its page of figures is of another version of Hummock than this command";
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* why) {
@@ -77,10 +98,9 @@ std::optional<hummock_page_t> check_page(std::string_view bytes, std::string* wh
   hummock_page_t page = {};
   if (bytes.size() < kFirstPageSize) return refuse("its page of figures is too short");
   memcpy(&page, bytes.data(), std::min(bytes.size(), sizeof page));
-  if (page.head.magic != HUMMOCK_PAGE_MAGIC) return refuse("its page of figures is none of Hummock's");
-  if (page.head.version != HUMMOCK_PAGE_VERSION || page.head.size < kFirstPageSize)
-    return refuse("its page of figures is of another version of Hummock than this command");
-  if (!is_text(page.head.library) || !tables_hold(page.figures) || !texts_hold(page.figures))
+  if (const char* reason = why_no_page(page.head)) return refuse(reason);
+  if (!is_text(page.head.library) || !tables_hold(page.figures) || !texts_hold(page.figures) ||
+      !rows_differ(page.figures))
     return refuse("its page of figures is broken");
   return page;
 }
@@ -110,6 +130,13 @@ bool PageFile::take(int fd, std::string* why) {
   if (!is_sealed_memory(fd)) {
     *why = "what it has under the name of a page of figures is none";
     close(fd);
+    return false;
+  }
+  fd_ = fd;
+  hummock_page_head_t head;
+  const char* reason = load(0, &head) ? why_no_page(head) : "its page of figures cannot be read";
+  if (reason != nullptr) {
+    *why = reason;
     return false;
   }
   const std::string again = "/proc/self/fd/" + std::to_string(fd);
@@ -271,7 +298,7 @@ Pages open_pages(const std::vector<int>& pids, Pages* children, const Note& note
 std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms,
                                std::vector<std::string>* silent) {
   const Note note = [silent](int pid, const std::string& why) {
-    silent->push_back("process " + std::to_string(pid) + " (" + program_of(pid) + "): " + why);
+    silent->push_back("process " + std::to_string(pid) + " (" + printable(program_of(pid)) + "): " + why);
   };
   Pages children;
   Pages pages = open_pages(pids, &children, note);

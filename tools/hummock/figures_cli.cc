@@ -88,11 +88,12 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
     command->add_option("--wait", wait_ms_, "milliseconds to wait for its answer")->capture_default_str();
   }
   auto* json = stats_->add_flag("--json", json_, "as JSON, a line for each process");
-  stats_->add_flag("--prometheus", prometheus_, "as OpenMetrics")->excludes(json);
+  stats_->add_flag("--prometheus", prometheus_, "as Prometheus takes them")->excludes(json);
   for (CLI::App* command : {stats_, top_}) {
     command->add_option("--every", every_, "look again after this time (1, 1s, 500ms)")
         ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
-                                          CLI::AsNumberWithUnit::UNIT_OPTIONAL));
+                                          CLI::AsNumberWithUnit::UNIT_OPTIONAL))
+        ->check(CLI::Range(0.001, 86400.0, "1ms to a day"));
   }
   export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
   export_->add_option("--listen", listen_, "address and port")->capture_default_str();
@@ -134,7 +135,7 @@ int FiguresCommands::show_once() const {
     all.push_back(*snapshot);
     return 0;
   });
-  if (prometheus_ && !all.empty()) fputs(metrics(all).c_str(), stdout);
+  if (prometheus_ && !all.empty()) fputs(metrics(all, Format::text).c_str(), stdout);
   for (const Snapshot& snapshot : all) {
     if (json_) printf("%s\n", json_of(snapshot).c_str());
     if (!json_ && !prometheus_) fputs(report(snapshot).c_str(), stdout);
@@ -173,7 +174,8 @@ int FiguresCommands::trim() const {
 
 int FiguresCommands::set() const {
   const size_t equals = assignment_.find('=');
-  if (equals == std::string::npos) return complain("set", "write option=value, as decay_ms=100");
+  if (equals == std::string::npos || equals == 0)
+    return complain("set", "write option=value, as decay_ms=100");
   const std::string name = assignment_.substr(0, equals);
   const options::Option* option = find_option(name);
   if (option == nullptr)

@@ -13,13 +13,6 @@ namespace {
 
 using Out = std::back_insert_iterator<std::string>;
 
-// What a process calls itself and its group may be any bytes.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
-  return text;
-}
-
 // How much of the memory of a class's slabs no live block has, in percent.
 unsigned fragmentation(const hummock_page_class_t& row) {
   const uint64_t held = held_bytes(row);
@@ -157,7 +150,7 @@ constexpr Metric kMetrics[] = {
 
 std::string label(const std::string& text) {
   std::string escaped;
-  for (const char c : printable(text)) {
+  for (const char c : ascii(text)) {
     if (c == '"' || c == '\\') escaped += '\\';
     escaped += c;
   }
@@ -219,6 +212,12 @@ void add_time_metric(Out out, Format format, const std::vector<Snapshot>& snapsh
 
 }  // namespace
 
+std::string ascii(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
+  return text;
+}
+
 std::string bytes_text(uint64_t bytes) {
   constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
   int unit = 0;
@@ -251,7 +250,7 @@ std::string report(const Snapshot& s) {
   std::string text;
   const Out out(text);
   fmt::format_to(
-      out, "{} ({}), Hummock {}, {}\n", printable(s.program), s.pid, s.page.head.library,
+      out, "{} ({}), Hummock {}, {}\n", ascii(s.program), s.pid, s.page.head.library,
       s.fresh ? "now" : fmt::format("as of {:.1f} s ago: no call since has answered", s.age_ms / 1000.0));
   add_bytes(out, "live", f.live, "room of live blocks, threads' caches included");
   add_bytes(out, "committed", f.committed, "what live blocks stand in");
@@ -290,7 +289,7 @@ std::string list(const std::vector<Snapshot>& snapshots) {
                  "LIVE", "COMMITTED", "DIRTY", "THREADS", "AGE");
   for (const Snapshot& s : snapshots) {
     const hummock_figures_t& f = s.page.figures;
-    fmt::format_to(out, "{:>8} {:<16} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7.1f}s\n", s.pid, printable(s.program),
+    fmt::format_to(out, "{:>8} {:<16} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7.1f}s\n", s.pid, ascii(s.program),
                    bytes_text(s.resident), bytes_text(f.live), bytes_text(f.committed), bytes_text(f.dirty),
                    f.threads, s.age_ms / 1000.0);
   }

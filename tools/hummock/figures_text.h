@@ -10,6 +10,9 @@
 namespace hummock::tool {
 
 std::string bytes_text(uint64_t bytes);  // "1.5M"
+// What a process calls itself and its group may be any bytes: others than printable ASCII become question
+// marks.
+std::string ascii(std::string text);
 
 // Of a size class: what its live blocks take, and what its slabs have in memory.
 uint64_t used_bytes(const hummock_page_class_t& row);

@@ -1,5 +1,6 @@
 // The command line tool.
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -128,11 +129,18 @@ int dispatch(int count, char** arguments) {
   return *check_command ? check(name) : run(options);
 }
 
+// What was printed and did not arrive, as on a full disk, is an error of its own.
+int finish(int status) {
+  if (fflush(stdout) == 0 && ferror(stdout) == 0 && std::cout.flush()) return status;
+  fprintf(stderr, "hummock: standard output cannot be written: %s\n", strerror(errno));
+  return status != 0 ? status : 1;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
-    return dispatch(count, arguments);
+    return finish(dispatch(count, arguments));
   } catch (const std::exception& error) {
     fprintf(stderr, "hummock: %s\n", error.what());
   }

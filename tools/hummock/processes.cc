@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -41,6 +42,8 @@ void open_those_named(const std::string& folder, const std::string& name, std::v
     char target[64];
     const std::string path = folder + each;
     const ssize_t length = readlink(path.c_str(), target, sizeof target);
+    if (length < 0 && errno == EACCES)
+      *error = EACCES;  // all may list the names, as root may, not all see more
     if (length < 0 || std::string(target, static_cast<size_t>(length)) != name) continue;
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0) fds->push_back(fd);
@@ -70,10 +73,22 @@ uint64_t last_number(const std::string& text) {
   return number;
 }
 
+// By the rules of ptrace(2), section access mode checking, which hold for /proc/PID/fd.
+std::string why_refused(int pid) {
+  if (geteuid() == 0) return "it belongs to somebody else, and this root lacks the capability CAP_SYS_PTRACE";
+  std::istringstream users(status_of(pid, "Uid:"));
+  uid_t user = 0;
+  if (users >> user && user == getuid())
+    return "it has rights of its own, or hides (it changed its user, has capabilities, or is not dumpable): "
+           "try as "
+           "root";
+  return "it belongs to somebody else: try as root";
+}
+
 std::string why_none(int pid, int error, bool mapped) {
   if (access("/proc/self", F_OK) != 0) return "/proc is not mounted, by which processes are found";
   if (error == ENOENT || error == ESRCH) return "there is no such process";
-  if (error == EACCES || error == EPERM) return "it belongs to somebody else: try as root";
+  if (error == EACCES || error == EPERM) return why_refused(pid);
   if (mapped) return "it has closed the descriptor of its page of figures: try as root";
   std::ifstream maps(folder_of(pid) + "maps");
   for (std::string line; std::getline(maps, line);) {
@@ -121,6 +136,12 @@ std::string program_of(int pid) {
   return first_line(folder_of(pid) + "comm");
 }
 
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+  return text;
+}
+
 std::string cgroup_of(int pid) {
   std::ifstream file(folder_of(pid) + "cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -150,6 +171,14 @@ std::vector<int> all_processes() {
   return pids;
 }
 
+namespace {
+void add_processes_of(const std::string& group, std::vector<int>* found) {
+  std::ifstream file(group + "/cgroup.procs");
+  for (int pid; file >> pid;) found->push_back(pid);
+}
+}  // namespace
+
+// Of a group, those of the groups within it, too.
 std::vector<int> find_processes(const std::string& which) {
   if (!which.empty() && which.find_first_not_of("0123456789") == std::string::npos && which.size() < 10)
     return {std::stoi(which)};
@@ -162,8 +191,14 @@ std::vector<int> find_processes(const std::string& which) {
   }
   const std::string root = "/sys/fs/cgroup";
   const std::string path = which.compare(0, root.size(), root) == 0 ? which : root + "/" + which;
-  std::ifstream file(path + "/cgroup.procs");
-  for (int pid; file >> pid;) found.push_back(pid);
+  add_processes_of(path, &found);
+  std::error_code error;
+  using Folders = std::filesystem::recursive_directory_iterator;
+  for (Folders each(path, error), end; !error && each != end; each.increment(error)) {
+    if (each->is_directory(error)) add_processes_of(each->path(), &found);
+    error.clear();  // it may be gone
+  }
+  std::sort(found.begin(), found.end());
   return found;
 }
 

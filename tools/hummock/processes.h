@@ -27,6 +27,8 @@ std::vector<int> all_processes();
 std::vector<int> find_processes(const std::string& which);
 
 std::string program_of(int pid);
+// Without characters that a terminal would obey: for names that come from other people.
+std::string printable(std::string text);
 std::string cgroup_of(int pid);  // its path below /sys/fs/cgroup
 uint64_t resident_of(int pid);   // bytes
 

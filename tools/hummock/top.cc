@@ -72,6 +72,10 @@ constexpr const char* kSorts[] = {"resident", "live", "fragmented", "dirty"};
 constexpr const char* kClassSorts[] = {"held", "live bytes", "fragment", "block size"};
 static_assert(std::size(kSorts) == std::size(kClassSorts));
 
+std::string name_of(const Snapshot& s) {
+  return ascii(s.program).substr(0, 15);
+}
+
 uint64_t fragmented(const hummock_figures_t& f) {
   return f.committed > f.live ? f.committed - f.live : 0;
 }
@@ -136,6 +140,11 @@ bool Screen::look(std::string* why) {
 }
 
 void Screen::remember() {
+  const auto has_ended = [this](const auto& each) {
+    return std::none_of(all_.begin(), all_.end(), [&](const Snapshot& s) { return s.pid == each.first; });
+  };
+  for (auto each = history_.begin(); each != history_.end();)
+    each = has_ended(*each) ? history_.erase(each) : std::next(each);
   for (const Snapshot& s : all_) {
     std::deque<uint64_t>& history = history_[s.pid];
     history.push_back(s.resident);
@@ -161,11 +170,8 @@ std::vector<Line> Screen::process_lines() const {
   std::vector<Line> lines;
   for (const Snapshot& s : all_) {
     const hummock_figures_t& f = s.page.figures;
-    std::string name = s.program.substr(0, 15);
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
     lines.push_back(
-        {key_of(s, sort_), fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>5}s {}", s.pid, name,
+        {key_of(s, sort_), fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>5}s {}", s.pid, name_of(s),
                                        bytes_text(s.resident), bytes_text(f.live), bytes_text(fragmented(f)),
                                        bytes_text(f.dirty), s.age_ms / 1000, bar(history_.at(s.pid)))});
   }
@@ -183,8 +189,7 @@ void Screen::draw_lines(std::vector<Line> lines, int row) {
 
 int Screen::draw_totals(const Snapshot& s) {
   const hummock_figures_t& f = s.page.figures;
-  put(0, fmt::format("{} ({}), figures of {:.1f} s ago", s.program.substr(0, 15), s.pid, s.age_ms / 1000.0),
-      A_BOLD);
+  put(0, fmt::format("{} ({}), figures of {:.1f} s ago", name_of(s), s.pid, s.age_ms / 1000.0), A_BOLD);
   put(1,
       fmt::format("resident {}  live {}  fragmented {}  dirty {}  threads' caches {}", bytes_text(s.resident),
                   bytes_text(f.live), bytes_text(fragmented(f)), bytes_text(f.dirty), bytes_text(f.cached)));

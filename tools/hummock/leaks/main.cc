@@ -13,6 +13,7 @@
 #include "../profile/session.h"
 #include "../profile/start.h"
 #include "figures.h"
+#include "processes.h"
 #include "scan.h"
 #include "suppress.h"
 

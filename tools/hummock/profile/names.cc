@@ -16,13 +16,9 @@
 #include <cstring>
 #include <map>
 
-namespace hummock::tool {
+#include "processes.h"
 
-std::string printable(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
-  return text;
-}
+namespace hummock::tool {
 
 namespace {
 

@@ -20,9 +20,6 @@ struct Place {
   }
 };
 
-// Without characters that a terminal would obey: names come from other people's files.
-std::string printable(std::string text);
-
 class Names {
  public:
   // `root`: where the process's files are, "/proc/123/root"; they are taken from here where that is gone.

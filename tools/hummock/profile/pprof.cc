@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "processes.h"
 #include "report.h"
 
 namespace hummock::tool {

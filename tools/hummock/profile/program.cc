@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "child.h"
+#include "processes.h"
 #include "session.h"
 #include "start.h"
 
