@@ -26,6 +26,54 @@ class Limits(MemoryGroup):
         self.assertEqual(self.run_in(folder, limit_hard="80%"), 0)
 
 
+class Percentages(Group):
+    """Limits in percent of what the group may have, at start and when that changes."""
+
+    def wait_for(self, target, name, bytes):
+        """It is looked at once a second, by a program that gives memory back."""
+        for _ in range(2000):
+            seen = target.stats()["limits"][name]
+            if seen == bytes:
+                return
+            time.sleep(0.01)
+        self.assertEqual(seen, bytes)
+
+    def test_of_a_group(self):
+        folder = self.make(512 << 20)
+        limit = next(file for file in (folder / "memory.limit_in_bytes", folder / "memory.max") if file.exists())
+        under = ["env", "-u", "LD_PRELOAD", "sh", "-c", f'echo $$ >{folder}/cgroup.procs; LD_PRELOAD={LIBRARY} exec "$0" "$@"']
+        with Target("threads", 1, under=under, limit_soft="90%", limit_hard="95%") as target:
+            for room in (512 << 20, 300 << 20, 400 << 20):
+                limit.write_text(str(room))
+                self.wait_for(target, "soft", room // 100 * 90)
+                self.wait_for(target, "hard", room // 100 * 95)
+
+    def test_of_version_2_and_the_groups_around(self):
+        """Files as version 2 has them, in a mount namespace of the program's own."""
+        script = """
+set -e
+mount -t tmpfs none /sys/fs/cgroup
+mkdir -p /sys/fs/cgroup/outer/inner
+for each in outer/inner/memory.max outer/inner/memory.high outer/memory.max; do echo max >/sys/fs/cgroup/$each; done
+echo 629145600 >/sys/fs/cgroup/outer/memory.high
+echo 0::/outer/inner >/sys/fs/cgroup/line
+mount --bind /sys/fs/cgroup/line /proc/$$/cgroup
+export LD_PRELOAD=$1
+shift
+exec "$@"
+"""
+        under = ["env", "-u", "LD_PRELOAD", "unshare", "--mount", "sh", "-c", script, "sh"]
+        if os.geteuid() != 0 or subprocess.run([*under, "", "true"], env=CALM, capture_output=True).returncode != 0:
+            self.skipTest("needs root, and a mount namespace")
+        with Target("threads", 1, under=[*under, LIBRARY], limit_soft="50%") as target:
+            self.wait_for(target, "soft", (600 << 20) // 100 * 50)
+            own = pathlib.Path(f"/proc/{target.pid}/root/sys/fs/cgroup/outer/inner")
+            for maximum, high, least in ((500, None, 500), (500, 200, 200), (150, 200, 150), (700, None, 600)):
+                (own / "memory.max").write_text(f"{maximum << 20}\n")
+                (own / "memory.high").write_text(f"{high << 20}\n" if high else "max\n")
+                self.wait_for(target, "soft", (least << 20) // 100 * 50)
+
+
 READER = """
 import os, sys
 room = bytearray(1 << 20)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Running processes, looked at and changed from outside by the command line tool.
 
-Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|pressure|exporter|many|hostile|rights|output
+Usage: observe.py TOOL LIBRARY TARGET SOURCE outside|requests|start|top|group|percentages|pressure|exporter|many|hostile|rights|output
 """
 
 import sys
@@ -16,7 +16,7 @@ import screen
 import start
 
 PARTS = {"exporter": exporter.Exporter, "top": screen.Top, "many": asking.Many, "group": group.Limits,
-         "pressure": group.Pressure, "hostile": hostile.Hostile, "rights": hostile.Rights, "output": hostile.Output, "outside": outside.Outside, "requests": asking.Requests, "start": start.Start}
+         "pressure": group.Pressure, "percentages": group.Percentages, "hostile": hostile.Hostile, "rights": hostile.Rights, "output": hostile.Output, "outside": outside.Outside, "requests": asking.Requests, "start": start.Start}
 
 if __name__ == "__main__":
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(PARTS[sys.argv[5]])
