@@ -125,6 +125,16 @@ class Outside(unittest.TestCase):
             self.assertEqual([row["id"] for row in parents["threads"] if row["id"] in
                               [row["id"] for row in childs["threads"]]], [])
 
+    def test_a_server_that_forks_a_thousand_workers(self):
+        """They rest, and are told of in one line."""
+        with Target("crew", 1000) as target:
+            done = hummock("ps")
+            self.assertLess(len(done.stderr.splitlines()), 100)
+            self.assertRegex(done.stderr, r"(?m)^hummock ps: 1\d\d\d processes, the first of them \d+ \(.*\): it is a child of")
+            target.stats()
+            idle = children_of(target.pid)[500]
+            self.assertIn("it is a child of fork", hummock("trim", idle, status=1).stderr)
+
     def test_descriptors_closed_blindly(self):
         with Target("close") as target:
             done = hummock("stats", target.pid, *PATIENCE, status=None)

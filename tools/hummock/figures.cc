@@ -295,10 +295,9 @@ Pages open_pages(const std::vector<int>& pids, Pages* children, const Note& note
 
 }  // namespace
 
-std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms,
-                               std::vector<std::string>* silent) {
+std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms, std::vector<Silent>* silent) {
   const Note note = [silent](int pid, const std::string& why) {
-    silent->push_back("process " + std::to_string(pid) + " (" + printable(program_of(pid)) + "): " + why);
+    silent->push_back({std::to_string(pid) + " (" + printable(program_of(pid)) + ")", why});
   };
   Pages children;
   Pages pages = open_pages(pids, &children, note);

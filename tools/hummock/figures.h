@@ -77,9 +77,14 @@ class PageFile {
   bool is_own_ = false;
 };
 
+// A process that has no figures yet, and why.
+struct Silent {
+  std::string who;  // its number and its program
+  std::string why;
+};
+
 // The figures of those of the processes that have a page which this user may open. All are asked, and have so
 // long together; those that have none yet are in *silent.
-std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms,
-                               std::vector<std::string>* silent);
+std::vector<Snapshot> read_all(const std::vector<int>& pids, unsigned wait_ms, std::vector<Silent>* silent);
 
 }  // namespace hummock::tool

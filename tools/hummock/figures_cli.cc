@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "base/option_value.h"
 #include "figures.h"
@@ -65,6 +66,19 @@ std::string allowed_text(const options::Option& option) {
   return line.c_str();
 }
 
+// A line each, or one for many that have the same reason, as a server's workers have.
+void tell_silent(const std::vector<Silent>& silent) {
+  constexpr size_t kMost = 3;
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const Silent& each : silent) by_reason[each.why].push_back(each.who);
+  for (const auto& [why, all] : by_reason) {
+    const bool many = all.size() > kMost;
+    for (size_t i = 0; !many && i < all.size(); ++i) complain("ps", "process " + all[i] + ": " + why);
+    if (many)
+      complain("ps", std::to_string(all.size()) + " processes, the first of them " + all[0] + ": " + why);
+  }
+}
+
 int tell(const char* command, const PageFile& file, int result) {
   if (result == 0) return 0;
   if (result < 0) return complain(command, file.pid(), kNoAnswer);
@@ -113,11 +127,11 @@ int FiguresCommands::run() const {
 }
 
 int FiguresCommands::ps() const {
-  std::vector<std::string> silent;
+  std::vector<Silent> silent;
   const std::vector<int> pids = all_processes();
   if (pids.empty()) return complain("ps", "no process is to be seen: is /proc mounted?");
   const std::vector<Snapshot> all = read_all(pids, kListWaitMs, &silent);
-  for (const std::string& each : silent) fprintf(stderr, "hummock ps: %s\n", each.c_str());
+  tell_silent(silent);
   if (json_) {
     for (const Snapshot& snapshot : all) printf("%s\n", json_of(snapshot).c_str());
     return 0;

@@ -124,7 +124,7 @@ void put(int row, const std::string& text, int attributes = 0) {
 }
 
 bool Screen::look(std::string* why) {
-  std::vector<std::string> silent;
+  std::vector<Silent> silent;
   const std::vector<int> pids = which_.empty() ? all_processes() : find_processes(which_);
   all_ = read_all(pids, kWaitMs, &silent);
   silent_ = silent.size();

@@ -21,7 +21,7 @@ constexpr const char* kOpenMetrics = "application/openmetrics-text";
 std::string scrape(Format format) {
   static std::mutex mutex;  // one look at a time: more would but disturb one another
   const std::lock_guard guard(mutex);
-  std::vector<std::string> silent;
+  std::vector<Silent> silent;
   const std::vector<Snapshot> all = read_all(all_processes(), kWaitMs, &silent);
   std::string text =
       "# HELP hummock_silent_processes Processes on Hummock that have not answered yet.\n"
