@@ -26,7 +26,7 @@ class Limits(MemoryGroup):
         self.assertEqual(self.run_in(folder, limit_hard="80%"), 0)
 
 
-class Percentages(Group):
+class Percentages(MemoryGroup):
     """Limits in percent of what the group may have, at start and when that changes."""
 
     def wait_for(self, target, name, bytes):
