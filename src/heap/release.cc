@@ -142,6 +142,7 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 // A block of this thread's own that is not plainly live: it is looked at closely.
 __attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
   SlabHeader* slab = slot - slot->back;
+  if (pages::find_slab(p) != slab) bad_pointer("free", p);  // some times 2 TiB away
   check_live("free", slab, p);
   if ((owner_of(slab) & kDirect) != 0) return release_direct(thread_heap, slab, p);
   release_near(slab->bin, p);

@@ -65,8 +65,8 @@ constexpr bool stands_at_multiples(const SizeClass& row) {
 //
 // An odd multiplier (step is less than twice the block size then) tells addresses that differ by high bits,
 // too: bit 47 or above, set or cleared, changes the product by more than all of the products of blocks. Only
-// for powers of two an address 2^41 … 2^46 lower, where the region map finds the same header, passes; nothing
-// is mapped there but by chance.
+// for powers of two an address 2^41 … 2^46 lower, where the region map finds the same header, passes. So
+// regions stand below 2^41 where they can: lower than that there is none.
 constexpr uint64_t multiplier_of(size_t block_size) {
   return (UINT64_MAX / block_size + 1) | 1;
 }

@@ -195,11 +195,10 @@ Wrong near(char* pointer, const char* how) {
   return {may_begin_block(pointer) ? pointer + 4 : pointer, how};
 }
 
-// The region map finds an address and the one 2 TiB away in the same place. In a class of a power of two a
-// lower one is not told: nothing is mapped there, so free itself faults.
-uintptr_t with_other_bit(uintptr_t address, unsigned bit) {
-  const uintptr_t other = address ^ (uintptr_t{1} << bit);
-  return bit >= 41 && bit <= 46 && other < address ? address ^ (uintptr_t{1} << 47) : other;
+// The region map finds an address and those some times 2 TiB away in the same place.
+uintptr_t with_other_bit(uintptr_t address, Random& random) {
+  const uintptr_t bit = uintptr_t{1} << random.between(36, 63);
+  return random.below(2) == 0 ? address ^ bit : address - bit;
 }
 
 Wrong draw_pointer(char* local, Random& random) {
@@ -224,7 +223,7 @@ Wrong draw_pointer(char* local, Random& random) {
     case 9:
       return near(alive.from + call::usable(alive.from) + random.below(2) * 16, "just behind a live block");
     case 10:
-      return {reinterpret_cast<char*>(with_other_bit(bits, random.between(36, 63))),
+      return {reinterpret_cast<char*>(with_other_bit(bits, random)),
               "a live block's address with another high bit"};
     default:
       return {(random.below(2) == 0 ? local : variable) + random.below(128), "a variable"};

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/options.h"
 #include "os/os.h"
 #include "pages/backing.h"
 #include "pages/kept.h"
@@ -27,6 +28,8 @@
 namespace {
 
 using namespace hummock::pages;
+namespace options = hummock::options;
+using options::HugePages;
 
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = size_t{1} << 20;
@@ -172,7 +175,8 @@ uintptr_t offered;  // the place that the system offers for a region, again and 
 size_t offers;
 
 void* map_there(void* hint, size_t size, int protection, int flags) {
-  if (hint == nullptr && size >= kHugePageSize && size <= hummock::kRegionSize && protection != PROT_NONE) {
+  const bool free_to_choose = reinterpret_cast<uintptr_t>(hint) < 2 * kTiB;  // that part is taken
+  if (free_to_choose && size >= kHugePageSize && size <= hummock::kRegionSize && protection != PROT_NONE) {
     void* got = real.map(reinterpret_cast<void*>(offered), size, protection, flags | MAP_FIXED_NOREPLACE);
     if (got != MAP_FAILED) return ++offers, got;
   }
@@ -210,6 +214,40 @@ TEST_CASE("a region whose place has the entry of another goes elsewhere") {
           }
           hummock::os::calls = real;
           return offers >= 9 ? 0 : 5;
+        }) == 0);
+}
+
+// The region map finds what is some times 2 TiB away in the same place, and free must tell it.
+TEST_CASE("regions stand where an address 2 TiB lower is none") {
+  if (!kHasAddresses || support::checked() || options::values.huge_pages >= HugePages::pool_2m) return;
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3; ++i) REQUIRE(fill_a_region(&blocks));
+  for (void* block : blocks) CHECK(reinterpret_cast<uintptr_t>(block) < 2 * kTiB);
+  for (void* block : blocks) hummock_free(block);
+  for (size_t size : {16, 64, 1024, 4096, 8192}) {
+    CHECK(in_child([=] {
+            auto* block = static_cast<char*>(hummock_malloc(size));
+            hummock_free(reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(block) - 2 * kTiB));
+            return 0;
+          }) == 1000 + SIGABRT);
+  }
+}
+
+TEST_CASE("regions go elsewhere where the lowest 2 TiB are taken") {
+  if (!kHasAddresses) return;
+  CHECK(in_child([] {
+          for (uintptr_t at = uintptr_t{1} << 33; at < 2 * kTiB; at += uintptr_t{1} << 30) {
+            reserve_place(reinterpret_cast<void*>(at), size_t{1} << 30);
+          }
+          std::vector<void*> blocks;
+          const auto is_low = [&] { return reinterpret_cast<uintptr_t>(blocks.back()) < 2 * kTiB; };
+          int regions = 0;  // first what is left of those that there are
+          do {
+            if (!fill_a_region(&blocks)) return 1;
+          } while (is_low() && ++regions < 100);
+          if (is_low()) return 2;
+          for (void* block : blocks) hummock_free(block);
+          return 0;
         }) == 0);
 }
 
