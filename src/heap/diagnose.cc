@@ -68,11 +68,9 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
   if (stands_in_list(slab, p, bin.blocks)) return true;
   const slab::Rest& rest = heap->rest[size_class];
   if (rest.count != 0 && stands_in_list(slab, p, rest.first)) return true;
-  for (const RemoteEntry& entry : heap->remote) {
-    if (entry.slab != slab) continue;
-    for (unsigned i = 0; i < entry.count && i < kFlushCount; ++i) {
-      if (entry.blocks[i] == p) return true;
-    }
+  const RemoteCache& remote = heap->remote;
+  for (unsigned i = 0; i < remote.count && i < kRemoteBlocks; ++i) {
+    if (remote.blocks[i] == p) return true;
   }
   return false;
 }

@@ -13,17 +13,15 @@ namespace hummock::heap {
 
 using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
-// Blocks of one slab that this thread freed and has not yet handed over.
-inline constexpr uint32_t kFlushCount = 32;
-inline constexpr uint32_t kFlushBytes = 4 << 10;
-struct RemoteEntry {
-  SlabHeader* slab;
-  uint16_t count;
-  uint16_t limit;  // as many are handed over together: 4 KiB of them at most, or one
-  void* blocks[kFlushCount];
-  uint32_t checks[kFlushCount];  // of each, what stood in its other word: see heap/remote.cc
+// Blocks of others that this thread freed and has not yet handed over, the oldest first.
+inline constexpr unsigned kRemoteBlocks = 32;
+inline constexpr uint32_t kRemoteBytes = 32 << 10;  // all are handed over when they are as many, or more
+struct RemoteCache {
+  uint32_t count, bytes;
+  void* blocks[kRemoteBlocks];
+  SlabHeader* slabs[kRemoteBlocks];  // of each
+  uint32_t checks[kRemoteBlocks];    // of each, what stood in its other word: see heap/remote.cc
 };
-inline constexpr unsigned kRemoteEntries = 16;
 
 // A magazine: what a heap has at hand of one class. free puts a block there, and malloc takes the last one.
 // Invariant: the blocks count as in use in their slabs, which this heap owns, or owned; `limit` - `room` is
@@ -63,7 +61,6 @@ struct Heap {
   uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0, and
                                         // while hooks see its frees (heap/hooks.h)
   bool attached;                        // a thread's; not a sentinel
-  bool remote_used;                     // some remote entry holds blocks
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
   uint8_t shortages;                    // modulo 256: see refill
@@ -90,7 +87,7 @@ struct Heap {
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
   // From here on most heaps touch little.
-  alignas(64) RemoteEntry remote[kRemoteEntries];
+  alignas(64) RemoteCache remote;
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
 

@@ -111,7 +111,7 @@ void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
 namespace {
 
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
-  if (heap->remote_used && heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
+  if (heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if (due && tick_pending() && tick()) sweep(heap, kSweepOfTick, size_class);
   check_bin(heap, size_class);

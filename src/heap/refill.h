@@ -54,7 +54,7 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // Where a block leads that waits in a heap's remote cache: to the heap's address and this.
 inline constexpr uintptr_t kWaiting = 1;
-// Puts p in the heap's remote cache, to be handed over with others of its slab. One of 8 bytes is marked.
+// Puts p in the heap's remote cache, to be handed over with others. One of 8 bytes is marked.
 // `live`: it was seen to be, with no exchange.
 void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
 // Of all that free this block of the slab at the moment one comes back: the block is the caller's, linked as
@@ -62,7 +62,11 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
 void claim_block(SlabHeader* slab, void* p);
 // Frees one block at once; for threads that have no heap, as they have ended.
 void release_remote_now(SlabHeader* slab, void* p);
-void flush_remote(Heap* heap);
+// Hands over what waits.
+void flush_remote_now(Heap* heap);
+inline void flush_remote(Heap* heap) {
+  if (heap->remote.count != 0) flush_remote_now(heap);
+}
 // Gives blocks back to a slab, and tells whom it concerns. As slab::push_remote.
 void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 // Clears the queued flag of a slab that is not the caller's, and sees to what came back meanwhile.

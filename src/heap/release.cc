@@ -181,32 +181,32 @@ __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Hea
   after_put(heap, slot);
 }
 
-// Plainly a live block of another thread's slab, of at most 8 KiB; the home of a slab that may be reclaimed
-// is us.
-__attribute__((always_inline)) inline bool is_foreign(const SlabHeader* slot, const Heap* heap, void* p) {
-  if (slot->kind != Kind::slab || slab::is_tiny(slot) || relaxed(slot->home) == heap) return false;
+// The slab of p, if p is plainly a live block of another thread's slab, and not of one that this heap may take
+// back. Else null.
+__attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p) {
+  const Kind kind = relaxed(slot->kind);
+  if (kind != Kind::slab && kind != Kind::interior) return nullptr;
+  SlabHeader* slab = kind == Kind::slab ? slot : slot - slot->back;
+  if (slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
   os::fetch_for_write(p);
-  const uint64_t product = slab::product_of(slab::row_of(slot), p);
-  return product < relaxed(slot->free_bound) && !slab::looks_free(p);
+  const bool live = slab::is_start(slot, slab::row_of(slab).multiplier, p) && !slab::looks_free(p);
+  return live ? slab : nullptr;
 }
 
-__attribute__((noinline)) void release_not_large(void* p, SlabHeader* slot, Heap* heap) {
-  if (p == nullptr) return;
-  if (heap->attached && is_foreign(slot, heap, p)) return release_foreign(heap, slot, p);
-  release_other(p);
-}
-
-__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  if (sees_every_call()) return release_other(p);
-  if (!is_large(slot, p)) return release_not_large(p, slot, heap);
+__attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
+  if (!is_large(slot, p)) return release_other(p);
   claim_span("free", slot);
   release_span(heap, slot);
 }
 
-}  // namespace
+// For threads without a heap, too.
+__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
+  SlabHeader* slab = heap->attached ? foreign_slab(slot, heap, p) : nullptr;
+  slab != nullptr ? release_remote(heap, slab, p, true) : release_large_or_other(p, slot, heap);
+}
 
-namespace {
-
+// Where every call is seen, what is not plainly the thread's own goes the long way.
+template <bool kSeen>
 __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader* slot) {
   Heap* heap = thread_heap;
   const uintptr_t owner = owner_of(slot);
@@ -214,16 +214,16 @@ __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader*
     return __builtin_expect(heap->thread != 0, true) ? release_own(p, slot) : release_own_unseen(p, slot);
   }
   if (owner == reinterpret_cast<uintptr_t>(heap) + kDirect) return release_own_direct(p, slot, heap);
-  release_not_own(p, slot, heap);
+  kSeen ? release_other(p) : release_not_own(p, slot, heap);
 }
 
 // Where every call is seen. A space has no hooks.
 __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
-  if (served::is_on()) return release_by_owner(p, slot);
+  if (served::is_on()) return release_by_owner<true>(p, slot);
   const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
   if (to != nullptr) hooks::tell_released(to, p);
   if (p != nullptr && recording::is_on()) recording::released(p);
-  release_by_owner(p, slot);
+  release_by_owner<true>(p, slot);
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
 // All that is rare is left by tail calls, so that the rest needs no stack.
 void release_slow(void* p, SlabHeader* slot) {
   if (__builtin_expect(sees_every_call(), false)) return release_seen(p, slot);
-  release_by_owner(p, slot);
+  release_by_owner<false>(p, slot);
 }
 
 void release_slow_delete(void* p, SlabHeader* slot) {

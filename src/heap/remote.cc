@@ -1,4 +1,6 @@
-// Frees into slabs of others: gathered per slab, handed over with one compare-and-swap.
+// Frees into slabs of others: gathered, and handed over together, with one compare-and-swap a slab.
+#include <string.h>
+
 #include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/release.h"
@@ -56,10 +58,6 @@ void unqueue(SlabHeader* slab) {
 
 namespace {
 
-RemoteEntry& entry_for(Heap* heap, const SlabHeader* slab) {
-  return heap->remote[(reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader)) % kRemoteEntries];
-}
-
 // While a block waits in the cache, its link says in whose.
 uintptr_t waiting_in(const Heap* heap) {
   return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
@@ -95,89 +93,114 @@ bool has_mark(void* block, uintptr_t mark) {
   return relaxed(slab::link_word(block)) == mark;
 }
 
-void* chain_up_tiny(const RemoteEntry& entry) {
-  void* chain = nullptr;
-  for (uint32_t i = 0; i < entry.count; ++i) {
-    slab::link_tiny(entry.slab, entry.blocks[i], chain);
-    chain = entry.blocks[i];
+constexpr uint8_t kNone = kRemoteBlocks;
+
+// How blocks that are handed over together are linked: those of a slab in the order of their frees.
+struct Chains {
+  uint8_t before[kRemoteBlocks];  // the last block of the same slab, or kNone
+  uint8_t first[kRemoteBlocks];   // of the slab
+  uint8_t count[kRemoteBlocks];   // of the slab's, up to this one
+  uint32_t ends;                  // a bit for each that is its slab's last
+};
+static_assert(kRemoteBlocks <= 32);
+
+constexpr unsigned kBuckets = 32;
+
+void find_chains(const RemoteCache& remote, Chains* chains) {
+  uint8_t last[kBuckets];      // block of a bucket's slabs
+  uint8_t next[kRemoteBlocks];  // the last one before it of the same bucket
+  memset(last, kNone, sizeof last);
+  chains->ends = 0;
+  for (unsigned i = 0; i < remote.count; ++i) {
+    const SlabHeader* slab = remote.slabs[i];
+    uint8_t& bucket = last[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kBuckets];
+    uint8_t before = bucket;
+    while (before != kNone && remote.slabs[before] != slab) before = next[before];
+    next[i] = bucket;
+    bucket = static_cast<uint8_t>(i);
+    const bool is_first = before == kNone;
+    chains->before[i] = before;
+    chains->first[i] = is_first ? static_cast<uint8_t>(i) : chains->first[before];
+    chains->count[i] = is_first ? uint8_t{1} : static_cast<uint8_t>(chains->count[before] + 1);
+    if (!is_first) chains->ends &= ~(1u << before);
+    chains->ends |= 1u << i;
   }
-  return chain;
 }
 
-void* chain_up(uintptr_t mark, const RemoteEntry& entry) {
-  const SlabHeader* slab = entry.slab;
-  // Else another free of one of the blocks was the slab's last.
-  if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(entry.blocks[0], slab->size_class);
-  if (slab::is_tiny(slab)) return chain_up_tiny(entry);
-  void* chain = nullptr;
+// Links them up as far as nobody else freed them. See above.
+void chain_up(uintptr_t mark, const RemoteCache& remote, const Chains& chains) {
   os::full_fence();
-  for (uint32_t i = 0; i < entry.count; ++i) {
-    void* block = entry.blocks[i];
-    if (__builtin_expect(!take_check(block, entry.checks[i], chain), false)) bad_bin(block, slab->size_class);
-    chain = block;
+  for (unsigned i = 0; i < remote.count; ++i) {
+    void* block = remote.blocks[i];
+    const SlabHeader* slab = remote.slabs[i];
+    void* next = chains.before[i] == kNone ? nullptr : remote.blocks[chains.before[i]];
+    // Else another free of one of the blocks was the slab's last.
+    if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
+    if (__builtin_expect(slab::is_tiny(slab), false)) {
+      slab::link_tiny(slab, block, next);
+    } else if (__builtin_expect(!take_check(block, remote.checks[i], next), false)) {
+      bad_bin(block, slab->size_class);
+    }
   }
   os::full_fence();
-  for (uint32_t i = entry.count; i-- > 0;) {
-    void* block = entry.blocks[i];
-    if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, slab->size_class);
+  for (unsigned i = 0; i < remote.count; ++i) {
+    void* block = remote.blocks[i];
+    if (__builtin_expect(slab::is_tiny(remote.slabs[i]), false)) continue;
+    if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, remote.slabs[i]->size_class);
     set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
   }
-  return chain;
 }
 
-void flush(Heap* heap, RemoteEntry& entry) {
-  if (entry.count == 0) return;
-  void* first = chain_up(waiting_in(heap), entry);
-  SlabHeader* slab = entry.slab;
-  const uint32_t count = entry.count;
-  entry.count = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
-  entry.slab = nullptr;
-  heap->handed_over += count * slab::row_of(slab).block_size;
-  hand_over(slab, first, entry.blocks[0], count);
+// To the end of the remote cache.
+__attribute__((always_inline)) inline void put(RemoteCache& remote, uintptr_t mark, SlabHeader* slab, void* p,
+                                               bool live) {
+  const unsigned i = remote.count;
+  remote.blocks[i] = p;
+  remote.slabs[i] = slab;
+  if (!slab::is_tiny(slab)) remote.checks[i] = mark_waiting(mark, slab, p, live);
+  remote.count = i + 1;
+}
+
+}  // namespace
+
+void flush_remote_now(Heap* heap) {
+  RemoteCache& remote = heap->remote;
+  Chains chains;
+  find_chains(remote, &chains);
+  chain_up(waiting_in(heap), remote, chains);
+  heap->handed_over += remote.bytes;
+  remote.count = remote.bytes = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
+  for (uint32_t ends = chains.ends; ends != 0; ends &= ends - 1) {
+    const unsigned i = static_cast<unsigned>(__builtin_ctz(ends));
+    hand_over(remote.slabs[i], remote.blocks[i], remote.blocks[chains.first[i]], chains.count[i]);
+  }
   if (heap->handed_over < kFreedPerLook) return;
   heap->handed_over = 0;
   look_after_frees();
 }
 
-}  // namespace
-
 void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
-  RemoteEntry& entry = entry_for(heap, slab);
-  if (entry.slab != slab) {
-    flush(heap, entry);
-    entry.slab = slab;
-    const size_t together = kFlushBytes / slab::row_of(slab).block_size;
-    entry.limit = static_cast<uint16_t>(together < 1 ? 1 : together < kFlushCount ? together : kFlushCount);
-    heap->remote_used = true;
-  }
-  entry.blocks[entry.count] = p;
-  if (!slab::is_tiny(slab)) entry.checks[entry.count] = mark_waiting(waiting_in(heap), slab, p, live);
-  if (++entry.count == entry.limit) flush(heap, entry);
+  RemoteCache& remote = heap->remote;
+  put(remote, waiting_in(heap), slab, p, live);
+  remote.bytes += slab::row_of(slab).block_size;
+  if (remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes) flush_remote_now(heap);
 }
 
 void claim_block(SlabHeader* slab, void* p) {
-  RemoteEntry entry;
-  entry.slab = slab;
-  entry.count = 1;
-  entry.blocks[0] = p;
+  RemoteCache alone;
+  alone.count = 0;
   // No other thread's, and no block's, so no link of a list.
   const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
-  if (slab::is_tiny(slab)) {
-    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  } else {
-    entry.checks[0] = mark_waiting(mark, slab, p, true);
-  }
-  chain_up(mark, entry);
+  if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+  put(alone, mark, slab, p, true);
+  Chains chains;
+  find_chains(alone, &chains);
+  chain_up(mark, alone, chains);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {
   claim_block(slab, p);
   hand_over(slab, p, p, 1);
-}
-
-void flush_remote(Heap* heap) {
-  heap->remote_used = false;
-  for (RemoteEntry& entry : heap->remote) flush(heap, entry);
 }
 
 }  // namespace hummock::heap

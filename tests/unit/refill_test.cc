@@ -60,7 +60,6 @@ TEST_CASE("a class that is swept while it is filled has lost no block") {
   bin.seen = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bin.blocks));
   heap->refills = 255;
   heap->hand = static_cast<uint8_t>(size_class - 1);
-  heap->remote_used = true;
   heap::note_freed();
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   blocks.push_back(hummock_malloc(kSize));
