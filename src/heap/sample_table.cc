@@ -16,7 +16,7 @@ using Stack = hummock_profile_stack_t;
 static_assert(sizeof(Profile) % 4096 == 0);
 
 constexpr uint64_t kWriting = 1;
-constexpr unsigned kWays = 16;     // places that a block's sample may have
+constexpr unsigned kWays = 1024;   // places that a block's sample may have, one after the other
 constexpr unsigned kProbes = 128;  // places of the index that a stack may have
 
 Profile* table;  // atomic: released when its head is written
@@ -208,15 +208,18 @@ unsigned age_range(uint64_t ns) {
   return range;
 }
 
-Entry* place_of(Profile* in, const void* block) {
-  const uint64_t place = mix(reinterpret_cast<uintptr_t>(block) >> 3) % HUMMOCK_PROFILE_SAMPLES;
-  return &in->sample[place & ~uint64_t{kWays - 1}];
+// The i-th place that a block's sample may have. Upper bits of the product: they spread addresses that stand
+// at even distances evenly, so that the table can be nearly full.
+Entry& place_of(Profile* in, const void* block, unsigned i) {
+  constexpr unsigned kBits = 17;
+  static_assert(HUMMOCK_PROFILE_SAMPLES == 1 << kBits);
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(block) >> 3) * 0x9e3779b97f4a7c15u;
+  return in->sample[((mixed >> (64 - kBits)) + i) % HUMMOCK_PROFILE_SAMPLES];
 }
 
 bool keep(Profile* in, const Entry& sample) {
-  Entry* places = place_of(in, reinterpret_cast<const void*>(sample.block));
   for (unsigned i = 0; i < kWays; ++i) {
-    Entry& entry = places[i];
+    Entry& entry = place_of(in, reinterpret_cast<const void*>(sample.block), i);
     uint64_t none = 0;
     if (load(entry.block) != 0) continue;
     // acquire: pairs with the release of take_sample, so that its reads come before our writes.
@@ -277,9 +280,8 @@ void add_sample(const Sample& sample, void* const* frames, unsigned count) {
 bool take_sample(const void* block, Entry* out) {
   Profile* in = own_table();
   if (in == nullptr) return false;
-  Entry* places = place_of(in, block);
   for (unsigned i = 0; i < kWays; ++i) {
-    Entry& entry = places[i];
+    Entry& entry = place_of(in, block, i);
     uint64_t own = reinterpret_cast<uintptr_t>(block);
     if (__atomic_load_n(&entry.block, __ATOMIC_ACQUIRE) != own) continue;
     *out = {own, entry.size, entry.bytes, entry.blocks, entry.time, entry.stack, entry.thread};
