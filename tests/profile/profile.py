@@ -112,7 +112,8 @@ class Known(unittest.TestCase):
     def test_status_and_words(self):
         done = hummock("profile", "--lib", LIBRARY, "--", "sh", "-c", "exit 5", status=5)
         self.assertIn("no process has taken a sample", done.stderr)
-        self.assertEqual(hummock("profile", "--lib", LIBRARY, "--", "/nonexistent", status=127).stdout, "")
+        done = hummock("profile", "--lib", LIBRARY, "--", "/nonexistent", status=127)
+        self.assertEqual((done.stdout, done.stderr.count("\n")), ("", 1), done.stderr)
         self.assertIn("name a process", hummock("profile", status=2).stderr)
         self.assertIn("there is no process", hummock("profile", "nobody-has-this-name", status=1).stderr)
         hummock("profile", "--live", "--churn", "1", status=2)

@@ -126,7 +126,7 @@ class Ends(InFolder):
                          (1, "hummock record: no memory for the calls: File too large\n"))
 
     def test_wrong_use(self):
-        self.assertIn("not found", record(self.trace, "no-such-program", status=127).stderr)
+        self.assertRegex(record(self.trace, "no-such-program", status=127).stderr, r"\A.*not found.*\n\Z")
         done = record(self.folder + "/none/t", TARGET, status=1)
         self.assertRegex(done.stderr, r"^hummock record: \S+/none/t cannot be written: .*\n$")
         self.assertEqual(done.stdout, "")

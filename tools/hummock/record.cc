@@ -277,6 +277,7 @@ int record(const RecordOptions& options) {
     return status != 0 ? status : 1;
   }
   if (writer.processes().empty()) {
+    if (status >= 125 && status <= 127) return status;  // `hummock run` has said why it did not run
     fprintf(stderr, "hummock record: the program made no call that was seen\n");
     return status != 0 ? status : 1;
   }

@@ -48,6 +48,7 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
   }
   close(memory);
   if (!report.processes.empty()) return report;
+  if (*status >= 125 && *status <= 127) return std::nullopt;  // `hummock run` has said why it did not run
   fprintf(stderr,
           "hummock profile: no process has taken a sample: they asked for too little memory for --bytes\n");
   return std::nullopt;
