@@ -66,6 +66,23 @@ class Leaks(unittest.TestCase):
             file.flush()
             leaks("plain", "--fail", "--suppressions", file.name, status=23)
 
+    def test_growth_of_a_process(self):
+        process = subprocess.Popen([TARGET, "grow"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   env=dict(CALM, LD_PRELOAD=LIBRARY))
+        try:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            for _ in range(2):
+                done = hummock("leaks", str(process.pid), "--after", "500ms", "--bytes", "1", "--fail", "--wait", "20000")
+                self.assertEqual(done.returncode, 23, done.stderr)
+                first = done.stdout.splitlines()[2]
+                self.assertIn("leak_here", first)
+                shown = {name for name in ("leak_here", "keep_here") if name in done.stdout}
+                self.assertEqual(shown, {"leak_here"}, done.stdout)
+        finally:
+            process.stdin.close()
+            process.wait()
+            process.stdout.close()
+
     def test_wrong_use(self):
         for arguments, word in [(["--suppressions", "/nowhere", "--", TARGET, "plain"], "/nowhere"),
                                 ([], "process"), (["--after", "3s", "--", TARGET, "plain"], "--after"),

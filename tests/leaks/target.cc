@@ -1,7 +1,9 @@
-// Programs of known leaks: the first argument says which.
+// Programs of known leaks: the first argument says which. "grow" goes on until its input ends.
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <map>
@@ -111,6 +113,24 @@ void fill_containers() {
   for (int i = 0; i < 50; ++i) list->push_back(keep_here(200));
 }
 
+// What answers requests from outside is beside the fast path.
+void grow() {
+  kept = static_cast<char*>(keep_here(5000));
+  puts("ready");
+  fflush(stdout);
+  std::thread([] {
+    while (getchar() != EOF) {
+    }
+    _exit(0);
+  }).detach();
+  for (size_t i = 0;; ++i) {
+    lose(1, 1000);
+    free(hang_here(2000));
+    free(malloc((200 << 10) + (i % 20 << 17)));
+    usleep(500);
+  }
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -124,6 +144,7 @@ int main(int, char** arguments) {
   if (which == "interior") kept = static_cast<char*>(keep_here(1000)) + 500;
   if (which == "threads") hold_in_threads();
   if (which == "containers") fill_containers();
+  if (which == "grow") grow();
   if (which == "mixed") {
     kept = static_cast<char*>(keep_here(5000));
     lose(7, 48);

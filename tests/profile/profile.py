@@ -144,9 +144,9 @@ class KilledByItsGroup(MemoryGroup):
 
 
 class Served:
-    def __init__(self, **options):
+    def __init__(self, *command, **options):
         env = dict(CALM, LD_PRELOAD=LIBRARY, **options)
-        self.process = subprocess.Popen([TARGET, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        self.process = subprocess.Popen(command or [TARGET, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         assert self.process.stdout.readline() == b"ready\n"
         self.pid = str(self.process.pid)
 
@@ -169,6 +169,16 @@ class Process(unittest.TestCase):
             self.assertIn("keep (target.cc:", again)
             self.assertNotIn("drop_soon (target.cc:", hummock("profile", "profile_target", "--seconds", "0.2", *PATIENCE).stdout
                              .split("\n", 3)[2])
+
+    def test_files_are_those_that_the_process_sees(self):
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no namespace of mounts can be made here")
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/program"
+            shutil.copy(TOOL, path)  # what stands there for all others
+            with Served("unshare", "-m", "sh", "-c", f"mount --bind {TARGET} {path} && exec {path} serve") as served:
+                done = hummock("profile", served.pid, "--seconds", "0.5", "--bytes", "16K", *PATIENCE)
+            self.assertRegex(done.stdout, r"keep \(target.cc:\d+\)")
 
     def test_it_stops_when_nobody_looks(self):
         with Served() as served:
