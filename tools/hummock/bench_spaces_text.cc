@@ -18,7 +18,7 @@ const char* title_of(const std::string& figure) {
   return figure == "p99" ? "p99" : figure == "p999" ? "p99.9" : "maximum";
 }
 
-std::vector<std::string> names_of(const Json& document) {
+std::vector<std::string> contestants_of(const Json& document) {
   std::vector<std::string> names;
   for (const Json& one : document["contestants"]) names.push_back(one["name"]);
   return names;
@@ -79,7 +79,7 @@ std::string label_of(const Json& row) {
 // one, also what was printed elsewhere.
 std::string table(const Json& document, const std::string& scenario, const char* call,
                   const std::string& times, const char* figure) {
-  std::vector<std::string> names = names_of(document);
+  std::vector<std::string> names = contestants_of(document);
   const std::size_t measured = names.size();
   const bool beside = scenario == "sequential" && std::string(figure) == "p50";
   if (beside)
@@ -121,7 +121,7 @@ std::string sequential_text(const Json& document, const std::string& times) {
 
 // A scenario of many sizes, by its row of all of them.
 std::string churn_text(const Json& document, const std::string& scenario, const std::string& times) {
-  const std::vector<std::string> names = names_of(document);
+  const std::vector<std::string> names = contestants_of(document);
   const Json row = {{"size", 0}, {"blocks", 0}};
   std::string text;
   for (const char* call : kCalls) {

@@ -85,13 +85,13 @@ const Json& summary_for(const Json& document, const std::string& name) {
   return none;
 }
 
-struct Line {
+struct SummaryLine {
   std::string title;
   const char* section;
   const char* against;  // empty: a plain number
 };
 
-const Line kSummaryLines[] = {
+const SummaryLine kSummaryLines[] = {
     {"all: time to baseline", "time_ratio_geomean", "vs_baseline"},
     {"all: time to best other", "time_ratio_geomean", "vs_best"},
     {"all: CPU to baseline", "cpu_ratio_geomean", "vs_baseline"},
@@ -103,7 +103,7 @@ const Line kSummaryLines[] = {
     {"cells: failed", "errors", ""},
 };
 
-std::string summary_value(const Json& one, const Line& line) {
+std::string summary_value(const Json& one, const SummaryLine& line) {
   if (!one.contains(line.section)) return "-";
   return *line.against == 0 ? one[line.section].dump() : number(one[line.section][line.against]);
 }
@@ -193,7 +193,7 @@ std::string terminal_table(const Json& document, bool colours) {
     }
   }
   text += "\n";
-  for (const Line& line : kSummaryLines) {
+  for (const SummaryLine& line : kSummaryLines) {
     text += fmt::format("{:{}}", line.title, first);
     for (const std::string& name : names)
       text += padded(summary_value(summary_for(document, name), line), width(name), false);
@@ -236,7 +236,7 @@ std::string markdown_table(const Json& document, const std::string& by) {
     }
     text += " |\n";
   }
-  for (const Line& line : kSummaryLines) {
+  for (const SummaryLine& line : kSummaryLines) {
     text += "| " + line.title;
     for (const std::string& name : names) text += " | " + summary_value(summary_for(document, name), line);
     text += " |\n";

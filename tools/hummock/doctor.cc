@@ -1,27 +1,10 @@
 #include "doctor.h"
 
+#include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace hummock::tool {
 namespace {
-
-const char* name_of(Level level) {
-  return level == Level::fine ? "fine" : level == Level::note ? "note" : "finding";
-}
-
-void print_json(const std::vector<Finding>& findings, int status) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Finding& each : findings) {
-    nlohmann::ordered_json entry = {
-        {"topic", each.topic}, {"level", name_of(each.level)}, {"state", each.state}};
-    if (!each.consequence.empty()) entry["consequence"] = each.consequence;
-    if (!each.fix.empty()) entry["fix"] = each.fix;
-    if (!each.hint.empty()) entry["hint"] = each.hint;
-    all.push_back(entry);
-  }
-  std::cout << nlohmann::ordered_json{{"status", status}, {"findings", all}}.dump(2) << "\n";
-}
 
 void print_text(const std::vector<Finding>& findings, int status) {
   for (const Finding& each : findings) {
@@ -42,6 +25,10 @@ DoctorCommand::DoctorCommand(CLI::App& app) {
   command_->add_flag("--json", json_, "print as JSON");
   command_->add_option("--root", root_, "look at the files below this folder instead of /")
       ->check(CLI::ExistingDirectory);
+}
+
+bool DoctorCommand::chosen() const {
+  return command_->parsed();
 }
 
 int DoctorCommand::run() const {

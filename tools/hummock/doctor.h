@@ -1,10 +1,13 @@
 // hummock doctor: what this machine gives to a memory allocator, and how to get more of it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace hummock::tool {
 
@@ -40,11 +43,12 @@ class Facts {
 
 // All of them, the fine ones too. Empty when there is no /proc to look at.
 std::vector<Finding> examine(const Facts& facts);
+void print_json(const std::vector<Finding>& findings, int status);
 
 class DoctorCommand {
  public:
   explicit DoctorCommand(CLI::App& app);
-  bool chosen() const { return command_->parsed(); }
+  bool chosen() const;
   // 0: nothing to be done. 1: findings. 2: there is nothing to look at.
   int run() const;
 

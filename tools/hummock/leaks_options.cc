@@ -23,6 +23,17 @@ const char kLeaksNotes[] =
 
 const std::map<std::string, double> kUnits = {{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}};
 
+std::string what_is_wrong(const LeaksOptions& options) {
+  const bool program = options.program;
+  if (options.command.empty()) return "name a process, or a program after --";
+  if (!program && options.command.size() > 1) return "one process, or a program after --";
+  if (program && options.after_ms > 0) return "--after is for processes";
+  if (program && options.bytes != 0) return "--bytes is for processes: of a program every block is seen";
+  if (!program && !options.suppressions.empty()) return "--suppressions is for programs";
+  if (!program && options.reachable) return "--reachable is for programs";
+  return "";
+}
+
 }  // namespace
 
 void add_leaks_options(CLI::App* command, LeaksOptions* options) {
@@ -46,6 +57,23 @@ void add_leaks_options(CLI::App* command, LeaksOptions* options) {
       ->capture_default_str();
   command->add_option("--lib", options->library, "the library to preload");
   command->footer(kLeaksNotes);
+}
+
+std::optional<int> read_leaks_options(int count, char** arguments, LeaksOptions* options) {
+  CLI::App app("blocks that nothing points to when a program ends, or growth of a process", "hummock leaks");
+  add_leaks_options(&app, options);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fprintf(stderr, "hummock leaks: %s\n", error.what());
+    return 2;
+  }
+  options->program = names_program(count, arguments);
+  const std::string wrong = what_is_wrong(*options);
+  if (wrong.empty()) return std::nullopt;
+  fprintf(stderr, "hummock leaks: %s\n", wrong.c_str());
+  return 2;
 }
 
 LeaksCommand::LeaksCommand(CLI::App& app) {

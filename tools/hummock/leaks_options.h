@@ -2,6 +2,7 @@
 // program that does the work.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,15 @@ struct LeaksOptions {
   unsigned wait_ms = 3000;
   bool fail = false;
   bool reachable = false;
+  bool program = false;  // a program stands after --
   std::string library;
 };
 
 inline constexpr int kLeaksFound = 23;
 
 void add_leaks_options(CLI::App* command, LeaksOptions* options);
+// The command line of the program itself. A status: that is all, help or what is wrong has been printed.
+std::optional<int> read_leaks_options(int count, char** arguments, LeaksOptions* options);
 
 // `hummock leaks`: becomes the program beside this one.
 class LeaksCommand {

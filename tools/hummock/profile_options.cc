@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +26,17 @@ const char kNotes[] =
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::string what_is_wrong(const ProfileOptions& options, bool seconds_given) {
+  if (options.view == View::lifetime && (!options.diff.empty() || options.writes_for_others()))
+    return "--lifetime is for the table and for --html: other files have no place for it";
+  if (!options.diff.empty())
+    return options.command.empty() ? "" : "--diff compares two files and nothing else";
+  if (options.command.empty()) return "name a process, or a program after --";
+  if (!options.program && options.command.size() > 1) return "one process, or a program after --";
+  if (options.program && seconds_given) return "--seconds is for processes";
+  return "";
 }
 
 }  // namespace
@@ -79,20 +91,31 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->footer(kNotes);
 }
 
-std::string check_profile_options(const CLI::App& command, ProfileOptions* options) {
-  const auto given = [&](const char* name) { return command.get_option(name)->count() != 0; };
-  options->seconds_given = given("--seconds");
+bool names_program(int count, char** arguments) {
+  return std::find(arguments + 1, arguments + count, std::string("--")) != arguments + count;
+}
+
+std::optional<int> read_profile_options(int count, char** arguments, ProfileOptions* options) {
+  CLI::App app("where a process asked for the memory that it holds", "hummock profile");
+  add_profile_options(&app, options);
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fprintf(stderr, "hummock profile: %s\n", error.what());
+    return 2;
+  }
+  options->program = names_program(count, arguments);
   options->view = options->flags.live       ? View::live
                   : options->flags.churn    ? View::churn
                   : options->flags.peak     ? View::peak
                   : options->flags.lifetime ? View::lifetime
                                             : View::automatic;
-  if (options->view == View::lifetime && (!options->diff.empty() || options->writes_for_others()))
-    return "--lifetime is for the table and for --html: other files have no place for it";
-  if (!options->diff.empty())
-    return options->command.empty() ? "" : "--diff compares two files and nothing else";
-  if (options->command.empty()) return "name a process, or a program after --";
-  return "";
+  const bool seconds_given = app.get_option("--seconds")->count() != 0;
+  const std::string wrong = what_is_wrong(*options, seconds_given);
+  if (wrong.empty()) return std::nullopt;
+  fprintf(stderr, "hummock profile: %s\n", wrong.c_str());
+  return 2;
 }
 
 ProfileCommand::ProfileCommand(CLI::App& app) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,6 @@ struct ProfileOptions {
   std::vector<std::string> command;
   std::vector<std::string> diff;
   double seconds = 10;
-  bool seconds_given = false;
   uint64_t bytes = 0;  // mean; 0: as the process's options say
   struct {
     bool live = false, churn = false, peak = false, lifetime = false;
@@ -29,17 +29,21 @@ struct ProfileOptions {
   unsigned wait_ms = 3000;
   std::string pprof, folded, speedscope, html;
   std::string library;
-  bool quiet = false;   // no table
-  bool growth = false;  // of live blocks: those that are there from before do not count
-  bool enter = false;   // a line of standard input ends the watch
+  bool quiet = false;    // no table
+  bool growth = false;   // of live blocks: those that are there from before do not count
+  bool enter = false;    // a line of standard input ends the watch
+  bool program = false;  // a program stands after --
 
   bool writes_for_others() const { return !pprof.empty() || !folded.empty() || !speedscope.empty(); }
 };
 
 // Adds them to a command; *options stays.
 void add_profile_options(CLI::App* command, ProfileOptions* options);
-// After parsing: empty, or what is wrong.
-std::string check_profile_options(const CLI::App& command, ProfileOptions* options);
+// The command line of the program itself. A status: that is all, help or what is wrong has been printed.
+std::optional<int> read_profile_options(int count, char** arguments, ProfileOptions* options);
+
+// Whether what is named is a program, after --, and no process.
+bool names_program(int count, char** arguments);
 
 // Becomes the program of that name beside this one; returns only when that fails.
 int become(const std::vector<std::string>& words);

@@ -24,9 +24,9 @@ constexpr size_t kMapWidth = 64;
 constexpr size_t kMostSpaces = 4096;  // a chain that is longer was read while it changed
 
 // The memory of the process that is looked at.
-class Process {
+class Memory {
  public:
-  explicit Process(pid_t pid) : pid_(pid) {}
+  explicit Memory(pid_t pid) : pid_(pid) {}
 
   bool read(uint64_t address, void* to, size_t size) const {
     iovec here = {to, size};
@@ -81,7 +81,7 @@ std::string achieved_text(uint32_t bits) {
   return text.empty() ? "-" : text;
 }
 
-uint64_t largest_free(const Process& process, uint64_t engine_at, const space::Engine& engine) {
+uint64_t largest_free(const Memory& process, uint64_t engine_at, const space::Engine& engine) {
   const auto top = [](uint64_t bits) { return 63 - static_cast<uint64_t>(__builtin_clzll(bits)); };
   if (engine.policy == space::Policy::proven) {
     const uint64_t behind = engine.end - engine.frontier;
@@ -132,7 +132,7 @@ class Map {
 };
 
 // The process goes on meanwhile, so a walk that leads nowhere ends the map.
-std::string fragmentation(const Process& process, uint64_t engine_at, const space::Engine& engine) {
+std::string fragmentation(const Memory& process, uint64_t engine_at, const space::Engine& engine) {
   if (engine.end <= engine.first || engine.end > space::kMostSpace) return "";
   Map map(engine.end - engine.first);
   // In other spaces the bit of a block at rest says something else.
@@ -149,7 +149,7 @@ std::string fragmentation(const Process& process, uint64_t engine_at, const spac
   return map.text(at - engine.first);
 }
 
-std::optional<SpaceRow> look_at(const Process& process, uint64_t address, bool map) {
+std::optional<SpaceRow> look_at(const Memory& process, uint64_t address, bool map) {
   const auto control = process.get<space::Control>(address);
   const uint64_t engine_at = address + sizeof(space::Control);
   const auto engine = process.get<space::Engine>(engine_at);
@@ -190,7 +190,7 @@ std::optional<SpaceRow> look_at(const Process& process, uint64_t address, bool m
   return row;
 }
 
-std::vector<SpaceRow> look(const Process& process, uint64_t internal, bool map) {
+std::vector<SpaceRow> look(const Memory& process, uint64_t internal, bool map) {
   std::vector<SpaceRow> rows;
   if (auto row = look_at(process, internal, map)) rows.push_back(*row);
   const auto control = process.get<space::Control>(internal);
@@ -286,7 +286,7 @@ int complain(int pid, const char* what) {
 
 int spaces(const SpacesOptions& options) {
   if (kill(options.pid, 0) != 0 && errno == ESRCH) return complain(options.pid, "there is none");
-  const Process process(options.pid);
+  const Memory process(options.pid);
   char probe;
   std::ifstream maps("/proc/" + std::to_string(options.pid) + "/maps");
   std::string line;

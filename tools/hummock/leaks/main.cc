@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "../profile/session.h"
 #include "../profile/start.h"
 #include "figures.h"
+#include "leaks_options.h"
 #include "processes.h"
 #include "scan.h"
 #include "suppress.h"
@@ -165,36 +165,17 @@ int growth_of_process(const LeaksOptions& options) {
   return options.fail && report->total(View::live).bytes > 0 ? kLeaksFound : 0;
 }
 
-int usage(const std::string& what) {
-  fprintf(stderr, "hummock leaks: %s\n", what.c_str());
-  return 2;
-}
-
 int dispatch(int count, char** arguments) {
-  CLI::App app("blocks that nothing points to when a program ends, or growth of a process", "hummock leaks");
   LeaksOptions options;
-  add_leaks_options(&app, &options);
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : usage(error.what());
-  }
-  bool program = false;
-  for (int i = 1; i < count; ++i) program = program || strcmp(arguments[i], "--") == 0;
-  if (options.command.empty()) return usage("name a process, or a program after --");
-  if (!program && options.command.size() > 1) return usage("one process, or a program after --");
-  if (program && options.after_ms > 0) return usage("--after is for processes");
-  if (program && options.bytes != 0)
-    return usage("--bytes is for processes: of a program every block is seen");
-  if (!program && !options.suppressions.empty()) return usage("--suppressions is for programs");
-  if (!program && options.reachable) return usage("--reachable is for programs");
+  if (const auto status = read_leaks_options(count, arguments, &options)) return *status;
   Suppressions known;
   try {
     for (const std::string& file : options.suppressions) known.add_file(file);
   } catch (const std::exception& error) {
-    return usage(error.what());
+    fprintf(stderr, "hummock leaks: %s\n", error.what());
+    return 2;
   }
-  return program ? leaks_of_program(options, known) : growth_of_process(options);
+  return options.program ? leaks_of_program(options, known) : growth_of_process(options);
 }
 
 }  // namespace

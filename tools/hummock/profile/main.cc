@@ -2,10 +2,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 
 #include "session.h"
 
@@ -35,8 +33,9 @@ int compare(const ProfileOptions& options) {
 }
 
 // A program writes to standard output itself: its table goes to standard error.
-int profile(ProfileOptions* options, bool program) {
+int profile(ProfileOptions* options) {
   int status = 0;
+  const bool program = options->program;
   if (!program) options->process = options->command.front();
   const auto report = program ? run_program(*options, &status) : watch_processes(*options);
   if (!report) return program ? status : 1;
@@ -48,33 +47,10 @@ int profile(ProfileOptions* options, bool program) {
   return status;
 }
 
-// What stands after -- is a program.
-bool names_program(int count, char** arguments) {
-  for (int i = 1; i < count; ++i)
-    if (std::string(arguments[i]) == "--") return true;
-  return false;
-}
-
 int dispatch(int count, char** arguments) {
-  CLI::App app("where a process asked for the memory that it holds", "hummock profile");
   ProfileOptions options;
-  add_profile_options(&app, &options);
-  try {
-    app.parse(count, arguments);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    fprintf(stderr, "hummock profile: %s\n", error.what());
-    return 2;
-  }
-  const bool program = names_program(count, arguments);
-  std::string wrong = check_profile_options(app, &options);
-  if (wrong.empty() && !program && options.command.size() > 1) wrong = "one process, or a program after --";
-  if (wrong.empty() && program && options.seconds_given) wrong = "--seconds is for processes";
-  if (!wrong.empty()) {
-    fprintf(stderr, "hummock profile: %s\n", wrong.c_str());
-    return 2;
-  }
-  return options.diff.empty() ? profile(&options, program) : compare(options);
+  if (const auto status = read_profile_options(count, arguments, &options)) return *status;
+  return options.diff.empty() ? profile(&options) : compare(options);
 }
 
 }  // namespace
