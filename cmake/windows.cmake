@@ -38,13 +38,22 @@ function(hummock_dll target name what)
     COMMAND ${CMAKE_OBJCOPY} --add-gnu-debuglink=$<TARGET_FILE:${target}>.debug $<TARGET_FILE:${target}>)
 endfunction()
 
-hummock_dll(hummock_shared hummock "memory allocator, C interface" ${faces}/hummock_c.cc ${faces}/windows_start.cc)
-target_compile_definitions(hummock_shared PRIVATE "HUMMOCK_EXPORT=__declspec(dllexport)" [[HUMMOCK_DEFAULT_CONF=""]]
+hummock_dll(hummock_shared hummock "memory allocator, C interface" ${faces}/hummock_c.cc ${faces}/windows_start.cc ${faces}/windows_crt.cc
+  ${faces}/windows_divert.cc)
+target_compile_definitions(hummock_shared PRIVATE HUMMOCK_SERVES_RUNTIMES "HUMMOCK_EXPORT=__declspec(dllexport)" [[HUMMOCK_DEFAULT_CONF=""]]
                            [[HUMMOCK_ACTIVE="by its own names, beside the malloc of the process"]])
 target_include_directories(hummock_shared INTERFACE include)
 
 set(bohemia_definitions [[HUMMOCK_DEFAULT_CONF="log:region"]]
     [[HUMMOCK_ACTIVE="yes, the program has loaded it as its allocator: what it takes follows"]])
+# hummock.exe: starts a program with hummock.dll in it.
+add_executable(hummock_run ${PROJECT_SOURCE_DIR}/tools/windows/run.cc)
+target_include_directories(hummock_run PRIVATE src include)
+target_compile_options(hummock_run PRIVATE -municode -fno-exceptions -fno-rtti)
+target_compile_definitions(hummock_run PRIVATE _WIN32_WINNT=0x0601 WIN32_LEAN_AND_MEAN NOMINMAX)
+target_link_options(hummock_run PRIVATE -municode -static -s)
+set_target_properties(hummock_run PROPERTIES OUTPUT_NAME hummock RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+
 math(EXPR bits "8 * ${CMAKE_SIZEOF_VOID_P}")
 hummock_dll(hummock_bi hummock_bi "memory allocator for Arma" ${faces}/bohemia.cc ${faces}/windows_start.cc ${faces}/bohemia${bits}.def)
 target_compile_definitions(hummock_bi PRIVATE ${bohemia_definitions})

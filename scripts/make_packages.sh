@@ -50,7 +50,7 @@ rpm() {
 zip() {
   for width in x64 x86; do
     cmake --preset windows-$width -DHUMMOCK_TESTS=OFF -B out/package-windows-$width >out/package-windows-$width.log
-    cmake --build out/package-windows-$width -j"$jobs" --target hummock_shared hummock_bi
+    cmake --build out/package-windows-$width -j"$jobs" --target hummock_shared hummock_bi hummock_run
   done
   python3 -B scripts/windows_zip.py "$version" "$out/hummock-$version-windows.zip"
 }

@@ -7,6 +7,7 @@
 #include <wchar.h>
 
 #include "base/options.h"
+#include "faces/windows_crt.h"
 #include "heap/attach.h"
 #include "heap/background.h"
 #include "heap/checked.h"
@@ -118,6 +119,9 @@ void start(HMODULE module) {
   if (options::values.verbose) options::print_effective();
   os::log_note("active", Line("") << HUMMOCK_ACTIVE);
   heap::start_background();
+#ifdef HUMMOCK_SERVES_RUNTIMES
+  serve_runtimes();
+#endif
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 """Runs a program under Wine as a game is run: in a directory of its own with dll/hummock_bi.dll in it, and
 holds what it leaves, the log first of all, to what it should be.
 
-Usage: run_wine.py --build BUILD --prefix WINEPREFIX game|faked|c_interface SCENARIO | boot | stop
+Usage: run_wine.py --build BUILD --prefix WINEPREFIX game|faked|c_interface|run SCENARIO | boot | stop
 """
 import argparse
 import os
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKIP = 77
 HEADER = [
@@ -59,7 +60,7 @@ class Game:
         (directory / "dll").mkdir()
         shutil.copy(options.build / "hummock_bi.dll", directory / "dll")
         shutil.copy(options.build / "hummock.dll", directory)
-        self.problems = []
+        self.problems, self.raw = [], ""
 
     def run(self, program, scenario, **variables):
         for old in self.directory.glob("malloc_*.log"):
@@ -186,12 +187,83 @@ def run_c_interface(game, _):
     return game.run("c_interface", None, HUMMOCK_DECAY_MS="250").passed().check(game.logs == 0, "a log, unasked")
 
 
+def run_started(game, scenario):
+    """hummock.exe: programs that know nothing of Hummock."""
+    build, directory = game.options.build, game.directory
+    shutil.copy(build / "hummock.exe", directory)
+
+    def start(*arguments):
+        game.ended = wine(game.options.prefix, ["hummock.exe", *arguments], directory)
+        return game.ended
+
+    def check(good, what):
+        game.check(good, f"{what}\n{game.ended.args} {game.ended.returncode}\n{game.ended.stdout}\n{game.ended.stderr}")
+
+    if scenario in ("msvcrt", "ucrt"):
+        program = build / "tests/windows" / ("crt_program.exe" if scenario == "msvcrt" else "crt_program_ucrt.exe")
+        alone = wine(game.options.prefix, [program], directory)
+        game.check("passed: malloc of the system" in alone.stdout, f"alone: {alone.stdout} {alone.stderr}")
+        ended = start("run", "--verbose", "--stats", "--", program, "a b", 'c"d\\', "")
+        check(ended.returncode == 4 and "passed: malloc of hummock" in ended.stdout, "not on Hummock")
+        check(ended.stdout.split("\n")[1:4] == ["[a b]", '[c"d\\]', "[]"], "arguments are not what they were")
+        check("1 module(s) of it on Hummock" in ended.stderr and " statistics of process " in ended.stderr, "not told")
+    if scenario == "options":
+        program = build / "tests/windows/crt_program.exe"
+        check(start("run", "--conf", "checked:on", "--", program).stdout == "passed: malloc of hummock\n", "checked mode")
+        check(start("--version").stdout.startswith("hummock "), "version")
+        check("usage: hummock run" in start("run", "--help").stdout, "help")
+        for arguments, status, text in ((["run"], 2, "name a program"), (["run", "--nope", program], 2, "--nope"),
+                                        (["rum"], 2, "nearest is run"), (["run", "--", "nope.exe"], 127, "not found"),
+                                        (["run", "--", "hummock.dll"], 126, "cannot be started")):
+            check(start(*arguments).returncode == status and text in game.ended.stderr, f"{arguments}")
+    if scenario == "refused":
+        ended = start("run", "--", build / "tests/windows/no_crt.exe")
+        check(ended.returncode == 125 and "not run: none of its modules takes malloc" in ended.stderr, "not refused")
+        (directory / "hummock.dll").unlink()
+        ended = start("run", "--", build / "tests/windows/crt_program.exe")
+        check(ended.returncode == 125 and "hummock.dll" in ended.stderr, "without the DLL")
+    if scenario == "package":
+        run_package(game, start, check)
+    return game
+
+
+def run_package(game, start, check):
+    """A program from elsewhere: SWIG for Windows as PyPI has it reads and writes a few thousand lines."""
+    kept = game.options.build / "swig"
+    if not list(kept.glob("*.whl")):
+        fetched = subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "--only-binary", ":all:",
+                                  "--platform", "win_amd64", "-d", kept, "swig==4.5.1"],
+                                 capture_output=True, check=False)  # fmt: skip
+        if fetched.returncode != 0:
+            print(f"skipped: swig cannot be had: {fetched.stderr.decode()[-300:]}")
+            sys.exit(SKIP)
+    with zipfile.ZipFile(next(kept.glob("*.whl"))) as wheel:
+        wheel.extractall(game.directory)
+    data = game.directory / "swig/data"
+    (game.directory / "many.i").write_text(
+        "%module many\n%include <std_string.i>\n%inline %{\n#include <string>\n"
+        + "".join(f"struct S{i} {{ int a; std::string f{i}(int x, const std::string &y); }};\n" for i in range(300)) + "%}\n")
+    arguments = [data / "bin/swig.exe", f"-I{next(data.rglob('python'))}", f"-I{next(data.rglob('swig.swg')).parent}",
+                 "-c++", "-python", "-o"]  # fmt: skip
+    alone = wine(game.options.prefix, [*arguments, "many.cxx", "many.i"], game.directory)
+    game.check(alone.returncode == 0, f"alone: {alone.stdout} {alone.stderr}")
+    expected = (game.directory / "many.cxx").read_text()
+    (game.directory / "many.cxx").unlink()
+    ended = start("run", "--verbose", "--stats", "--", *arguments, "many.cxx", "many.i")
+    check(ended.returncode == 0, "swig failed")
+    check("on Hummock; served: " in ended.stderr, "not told")
+    live = re.search(r"^  live +\S+ \S+ +(\d+)", ended.stderr, re.M)
+    check(live and int(live.group(1)) > 1_000_000, "its heap was not Hummock's")
+    check((game.directory / "many.cxx").read_text() == expected and len(expected) > 500_000,
+          f"another result than the {len(expected)} bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--prefix", type=pathlib.Path, required=True)
     parser.add_argument("--may-lack", action="store_true", help="skip what this machine's Wine cannot run")
-    parser.add_argument("program", choices=["boot", "stop", "game", "options", "faked", "c_interface"])
+    parser.add_argument("program", choices=["boot", "stop", "game", "options", "faked", "c_interface", "run"])
     parser.add_argument("scenario", nargs="?")
     options = parser.parse_args()
     options.build, options.prefix = options.build.resolve(), options.prefix.resolve()
@@ -217,7 +289,7 @@ def main():
         return SKIP
     with tempfile.TemporaryDirectory(prefix="hummock_game_") as directory:
         game = Game(options, pathlib.Path(directory))
-        run = {"game": run_game, "options": run_options, "faked": run_faked, "c_interface": run_c_interface}
+        run = {"game": run_game, "options": run_options, "faked": run_faked, "c_interface": run_c_interface, "run": run_started}
         run[options.program](game, options.scenario)
         if game.problems:
             print("\n".join(game.problems))
