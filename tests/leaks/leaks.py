@@ -61,10 +61,14 @@ class Leaks(unittest.TestCase):
                 with self.subTest(text):
                     counts, said = leaks("plain", "--fail", "--suppressions", file.name)
                     self.assertEqual(counts[:3], [0, 0, 10], said)
-        with tempfile.NamedTemporaryFile("w") as file:
-            file.write("leak:somewhere_else\n")
-            file.flush()
-            leaks("plain", "--fail", "--suppressions", file.name, status=23)
+        for text in ["leak:somewhere_else\n", "{\n a\n Memcheck:Leak\n fun:main\n}\n",
+                     "{\n a\n Memcheck:Leak\n ...\n fun:main\n ...\n fun:*leak_here*\n}\n",
+                     # Never twice in a stack: each way to pass it must not be tried.
+                     "{\n a\n Memcheck:Leak\n" + " ...\n fun:*\n" * 3 + " ...\n" * 200 + " fun:nobody\n}\n"]:
+            with tempfile.NamedTemporaryFile("w") as file, self.subTest(text[:60]):
+                file.write(text)
+                file.flush()
+                leaks("plain", "--fail", "--suppressions", file.name, status=23)
 
     def test_growth_of_a_process(self):
         process = subprocess.Popen([TARGET, "grow"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

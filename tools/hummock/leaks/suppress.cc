@@ -90,19 +90,30 @@ void Suppressions::add_file(const std::string& path) {
   if (inside != 0) wrong("the last suppression has no }");
 }
 
-bool Suppressions::fits(const std::vector<Pattern>& patterns, size_t pattern, const std::vector<Step>& stack,
-                        size_t step) {
-  if (pattern == patterns.size()) return true;
-  const Pattern& first = patterns[pattern];
-  if (first.kind == Pattern::any_number) {
-    for (size_t i = step; i <= stack.size(); ++i)
-      if (fits(patterns, pattern + 1, stack, i)) return true;
-    return false;
+// A pattern may end before the stack does. What stands between two "..." is taken where it first fits, so
+// only the last "..." is ever tried again.
+bool Suppressions::fits(const std::vector<Pattern>& patterns, size_t pattern,
+                        const std::vector<Step>& stack) {
+  size_t step = 0, after = 0,
+         from = 0;  // after: the pattern behind the last "...", which was tried at `from`
+  while (pattern < patterns.size()) {
+    const Pattern& next = patterns[pattern];
+    if (next.kind == Pattern::any_number) {
+      after = ++pattern;
+      from = step;
+    } else if (step < stack.size() &&
+               (next.kind == Pattern::object ? like(next.text, stack[step].object)
+                                             : is_function(next.text, stack[step].function))) {
+      ++pattern;
+      ++step;
+    } else if (after != 0 && from < stack.size()) {
+      pattern = after;
+      step = ++from;
+    } else {
+      return false;
+    }
   }
-  if (step == stack.size()) return false;
-  const bool same = first.kind == Pattern::object ? like(first.text, stack[step].object)
-                                                  : is_function(first.text, stack[step].function);
-  return same && fits(patterns, pattern + 1, stack, step + 1);
+  return true;
 }
 
 bool Suppressions::match(const std::vector<Step>& stack) const {
@@ -118,7 +129,7 @@ bool Suppressions::match(const std::vector<Step>& stack) const {
     while (first + 1 < patterns.size() && patterns[first].kind == Pattern::function &&
            is_allocator(patterns[first].text))
       ++first;
-    return fits(patterns, first, stack, 0);
+    return fits(patterns, first, stack);
   });
 }
 

@@ -26,8 +26,7 @@ class Suppressions {
   std::vector<std::vector<Pattern>> stacks_;  // valgrind's
   std::vector<std::string> names_;            // LSan's
 
-  static bool fits(const std::vector<Pattern>& patterns, size_t pattern, const std::vector<Step>& stack,
-                   size_t step);
+  static bool fits(const std::vector<Pattern>& patterns, size_t pattern, const std::vector<Step>& stack);
   static Pattern parse(const std::string& line);
 };
 
