@@ -181,13 +181,14 @@ __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Hea
   after_put(heap, slot);
 }
 
-// The slab of p, if p is plainly a live block of another thread's slab, and not of one that this heap may take
-// back. Else null.
+// The slab of p, if p is plainly a live block of another thread's slab, and not of one that this heap may
+// take back. Else null.
 __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p) {
   const Kind kind = relaxed(slot->kind);
   if (kind != Kind::slab && kind != Kind::interior) return nullptr;
   SlabHeader* slab = kind == Kind::slab ? slot : slot - slot->back;
-  if (slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
+  // A later slot may be of a first-class heap's slab, which is no thread's.
+  if (relaxed(slab->kind) != Kind::slab || slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
   os::fetch_for_write(p);
   const bool live = slab::is_start(slot, slab::row_of(slab).multiplier, p) && !slab::looks_free(p);
   return live ? slab : nullptr;

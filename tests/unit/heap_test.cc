@@ -216,6 +216,21 @@ TEST_CASE("a heap outlives the thread that made it") {
   std::thread([&] { hummock_heap_destroy(heap); }).join();
 }
 
+// Most of them stand in later slots of their slab.
+TEST_CASE("blocks of several slots are freed by free, by any thread") {
+  hummock_heap_t* heap = hummock_heap_create();
+  std::vector<void*> blocks;
+  for (size_t i = 0; i < 400; ++i) blocks.push_back(hummock_heap_malloc(heap, 8200 + i * 140));
+  const auto free_each_second = [&blocks](size_t first) {
+    hummock_free(hummock_malloc(1));  // a thread that has a heap of its own
+    for (size_t i = first; i < blocks.size(); i += 2) hummock_free(blocks[i]);
+  };
+  free_each_second(0);
+  std::thread(free_each_second, 1).join();
+  CHECK(figures(heap).live_blocks == 0);
+  hummock_heap_destroy(heap);
+}
+
 TEST_CASE("realloc keeps a block in its heap") {
   hummock_heap_t* heap = hummock_heap_create();
   void* block = hummock_heap_malloc(heap, 100);

@@ -146,19 +146,20 @@ TEST_CASE("live: threads, of which one frees what others allocate") {
   Profiled profiled;
   Live live;
   std::vector<void*> taken[4];
+  const auto size_of = [](unsigned i) { return i % 50 == 0 ? size_t{9000 + i} : size_t{50 + i % 1000}; };
   std::vector<std::thread> threads;
   for (auto& mine : taken)
-    threads.emplace_back([&mine] {
-      for (unsigned i = 0; i < 60000; ++i) mine.push_back(hummock_malloc(50 + i % 1000));
+    threads.emplace_back([&mine, size_of] {
+      for (unsigned i = 0; i < 60000; ++i) mine.push_back(hummock_malloc(size_of(i)));
     });
   for (std::thread& each : threads) each.join();
   double bytes = 0;
   for (auto& mine : taken) {
-    for (size_t i = 0; i < mine.size(); ++i) {
+    for (unsigned i = 0; i < mine.size(); ++i) {
       if (i % 3 == 0)
-        hummock_free_sized(mine[i], 50 + i % 1000);
+        hummock_free_sized(mine[i], size_of(i));
       else
-        live.take(mine[i], 50 + i % 1000);
+        live.take(mine[i], size_of(i));
     }
   }
   bytes = live.bytes;
