@@ -1,6 +1,8 @@
 // The reader of pages of figures, on any bytes: what it takes can be shown in all forms, and each form is
 // well formed.
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "figures.h"
 #include "figures_text.h"
@@ -28,8 +30,24 @@ std::string draw(fuzz::Input& input) {
   page.figures.thread_count = static_cast<uint32_t>(input.below(HUMMOCK_PAGE_THREADS + 2));
   page.figures.heap_count = static_cast<uint32_t>(input.below(HUMMOCK_PAGE_HEAPS + 2));
   page.figures.option_count = static_cast<uint32_t>(input.below(HUMMOCK_PAGE_OPTIONS + 2));
+  page.figures.space_count = static_cast<uint32_t>(input.below(HUMMOCK_PAGE_SPACES + 2));
+  page.figures.tag_count = static_cast<uint32_t>(input.below(HUMMOCK_PAGE_TAGS + 2));
+  if (input.byte() < 250) {  // else most pages would be refused for rows that are alike
+    for (uint64_t i = 0; i < HUMMOCK_PAGE_CLASSES; ++i) page.figures.classes[i].block_size = 8 * i + 8;
+    for (uint64_t i = 0; i < HUMMOCK_PAGE_TAGS; ++i) page.figures.tags[i].tag = i;
+  }
   memcpy(bytes.data(), &page, sizeof page);
   return bytes;
+}
+
+// Each series of the metrics of one process stands there once.
+void check_series(const std::string& metrics) {
+  std::set<std::string> seen;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] == '#') continue;
+    fuzz::expect(seen.insert(line.substr(0, line.rfind(' '))).second, "a series once");
+  }
 }
 
 void check_lines(const std::string& text) {
@@ -56,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   snapshot.page = *page;
   check_lines(tool::report(snapshot));
   check_lines(tool::list({snapshot}));
-  const std::string metrics = tool::metrics({snapshot, snapshot});
+  const std::string metrics = tool::metrics({snapshot});
+  check_series(metrics);
   check_lines(metrics);
   fuzz::expect(metrics.ends_with("\n# EOF\n"), "metrics that end");
   const std::string json = tool::json_of(snapshot);

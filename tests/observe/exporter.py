@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-from support import TOOL, SOURCE, CALM, Target
+from support import TOOL, SOURCE, CALM, hummock, Target
 
 
 class Exporter(unittest.TestCase):
@@ -69,6 +69,40 @@ class Exporter(unittest.TestCase):
             self.assertIn(f'hummock_live_bytes{{pid="{crew.pid}"', text)
             self.assertGreaterEqual(int(re.search(r"(?m)^hummock_silent_processes (\d+)$", text)[1]), 100)
             self.assertNotIn(f'hummock_live_bytes{{pid="{target.pid}"', text)
+
+    def connect(self):
+        host, port = self.url.split("/")[2].split(":")
+        connection = socket.create_connection((host, int(port)))
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_who_connects_and_asks_for_nothing(self):
+        """A line is served while others keep theirs; what is sent and was not asked for is not kept."""
+        idle = [self.connect() for _ in range(60)]
+        for connection in idle[:30]:
+            connection.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ")
+        self.assertIn("hummock_silent_processes", self.get(self.url)[1])
+        before = int(pathlib.Path(f"/proc/{self.exporter.pid}/statm").read_text().split()[1])
+        sender = self.connect()
+        sender.settimeout(300)
+        with contextlib.suppress(ConnectionError):
+            sender.send(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000000\r\n\r\n")
+            for _ in range(100):
+                sender.send(bytes(1 << 20))
+        for nonsense in (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", b"\x00\xff\x16\x03" * 100 + b"\r\n\r\n", b"\r\n"):
+            with contextlib.suppress(ConnectionError):
+                self.connect().send(nonsense)
+        self.assertIn("hummock_silent_processes", self.get(self.url)[1])
+        after = int(pathlib.Path(f"/proc/{self.exporter.pid}/statm").read_text().split()[1])
+        self.assertLess(after - before, (32 << 20) // 4096)
+        self.assertIsNone(self.exporter.poll())
+
+    def test_addresses(self):
+        place = self.url.split("/")[2]
+        for address, answer in ((place, "Address already in use"), ("9188", "is no ADDRESS:PORT"), ("127.0.0.1:", "is no ADDRESS:PORT"),
+                                ("127.0.0.1:70000", "is no ADDRESS:PORT"), ("127.0.0.1:-1", "is no ADDRESS:PORT"),
+                                ("198.51.100.1:1", "Cannot assign"), ("no host:1", "there is no such address")):
+            self.assertIn(answer, hummock("export", "--listen", address, status=1).stderr)
 
     def test_promtool(self):
         if shutil.which("promtool") is None:

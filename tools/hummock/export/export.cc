@@ -3,6 +3,8 @@
 // answer.
 #include <httplib.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -37,6 +39,40 @@ void answer(const httplib::Request& request, httplib::Response& response) {
                             : "text/plain; version=0.0.4; charset=utf-8");
 }
 
+// "ADDRESS:PORT", or "[ADDRESS]:PORT" as addresses of version 6 are written. Port 0: any that is free.
+struct Place {
+  std::string host;
+  int port = -1;
+
+  explicit Place(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos) return;
+    host = text.substr(0, colon);
+    if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+    const char* const begin = text.data() + colon + 1;
+    const char* const end = text.data() + text.size();
+    uint16_t number = 0;
+    const auto [last, error] = std::from_chars(begin, end, number);
+    if (begin != end && last == end && error == std::errc()) port = number;
+  }
+};
+
+// What somebody who connects may cost: the exporter answers short questions, and waits for nobody for long.
+void set_bounds(httplib::Server* server) {
+  constexpr size_t kThreads = 64;  // one that says nothing keeps one of them for kPatience
+  constexpr time_t kPatience = 2;  // seconds
+  server->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server->set_read_timeout(kPatience);
+  server->set_write_timeout(kPatience);
+  server->set_keep_alive_timeout(kPatience);
+  server->set_payload_max_length(1 << 10);
+  // The library would let a second exporter share the port.
+  server->set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+}
+
 int fail(const char* address, const char* what) {
   fprintf(stderr, "hummock export: %s: %s\n", address, what);
   return 1;
@@ -46,22 +82,22 @@ int fail(const char* address, const char* what) {
 
 int main(int count, char** arguments) {
   const std::string address = count > 1 ? arguments[1] : "127.0.0.1:9188";
-  const size_t colon = address.rfind(':');
-  char* end = nullptr;
-  const unsigned long port = colon == std::string::npos ? 0 : strtoul(address.c_str() + colon + 1, &end, 10);
-  if (end == nullptr || *end != '\0' || port > 65535) return fail(address.c_str(), "is no ADDRESS:PORT");
+  const Place place(address);
+  if (place.port < 0) return fail(address.c_str(), "is no ADDRESS:PORT");
   httplib::Server server;
+  set_bounds(&server);
   server.Get("/metrics", answer);
   server.Get("/", [](const httplib::Request&, httplib::Response& response) {
     response.set_content("Hummock's figures are at /metrics\n", "text/plain");
   });
-  const std::string host = address.substr(0, colon);
-  // Port 0: any that is free. The line says which.
-  const int bound =
-      port != 0 ? (server.bind_to_port(host.c_str(), static_cast<int>(port)) ? static_cast<int>(port) : -1)
-                : server.bind_to_any_port(host.c_str());
-  if (bound < 0) return fail(address.c_str(), strerror(errno));
-  printf("hummock export: http://%s:%d/metrics\n", host.c_str(), bound);
+  errno = 0;
+  const char* host = place.host.c_str();
+  const int bound = place.port == 0                         ? server.bind_to_any_port(host)
+                    : server.bind_to_port(host, place.port) ? place.port
+                                                            : -1;
+  if (bound < 0) return fail(address.c_str(), errno != 0 ? strerror(errno) : "there is no such address");
+  // Port 0 has become one; the line says which.
+  printf("hummock export: http://%s:%d/metrics\n", address.substr(0, address.rfind(':')).c_str(), bound);
   fflush(stdout);
   return server.listen_after_bind() ? 0 : 1;
 }
