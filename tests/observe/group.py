@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,18 @@ class Limits(MemoryGroup):
         folder = self.make(512 << 20)
         self.assertEqual(self.run_in(folder, limit_soft="90%"), 0)
         self.assertEqual(self.run_in(folder, limit_hard="80%"), 0)
+
+    def test_the_soft_limit_is_met_within_a_tenth(self):
+        """Also by who may keep all that is free: it would be killed."""
+        folder = self.make(512 << 20)
+        keeps = {"decay_ms": "1h", "dirty_max": "1G"}
+        self.assertEqual(self.run_in(folder, **keeps), -signal.SIGKILL)
+        peak = next((file for file in (folder / "memory.max_usage_in_bytes", folder / "memory.peak") if file.exists()), None)
+        if peak is not None and peak.name != "memory.peak":
+            peak.write_text("0")
+        self.assertEqual(self.run_in(folder, limit_soft="90%", **keeps), 0)
+        if peak is not None and peak.name != "memory.peak":  # which older kernels do not let begin anew
+            self.assertLessEqual(int(peak.read_text()), (512 << 20) * 0.9 * 1.1)
 
 
 class Percentages(MemoryGroup):
