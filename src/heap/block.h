@@ -13,6 +13,12 @@ struct Block {
   bool is_large() const { return header->kind == Kind::large || header->kind == Kind::huge; }
 };
 
+// Of a live block, as find_slab finds its header.
+inline size_t room_of(const SlabHeader* header) {
+  const bool small = header->kind == Kind::slab || header->kind == Kind::own_slab;
+  return small ? slab::row_of(header).block_size : header->bytes;
+}
+
 // Aborts with a message naming `call` when p is not the start of a block.
 Block find_block(const char* call, const void* p);
 

@@ -72,7 +72,7 @@ void let_go(Record* record) {
   record->seal = 0;
   announce_room(record);
   const bool whole = !record->hollow || allow_inside(record);
-  if (whole) user_give(heap, record);  // else its addresses are lost
+  if (whole) user_take_back(heap, record);  // else its addresses are lost
   // release: pairs with the acquire of all_left; all of the above is done.
   if (awaited) __atomic_fetch_sub(&heap->leaving, 1, __ATOMIC_RELEASE);
 }
@@ -177,7 +177,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
-  const size_t after = static_cast<size_t>(raw + find_block("malloc", raw).room - (user + size));
+  const size_t after = static_cast<size_t>(raw + room_of(pages::find_slab(raw)) - (user + size));
   record->size = size;
   record->heap = heap;
   record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);

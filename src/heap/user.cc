@@ -194,6 +194,15 @@ void user_give(UserHeap* heap, void* p) {
   }
 }
 
+void user_take_back(UserHeap* heap, void* p) {
+  SlabHeader* header = pages::find_slab(p);
+  if (header == nullptr || header->user != heap) bad_pointer("free", p);
+  os::LockGuard guard(heap->lock);
+  if (header->kind != Kind::own_slab) return release_large(header, claim_large("free", header));
+  check_live("free", header, p, base::die);
+  give_small(heap, header, p);
+}
+
 void user_destroy(UserHeap* heap) {
   if (is_checked() && !checked::forget(heap)) return;
   {

@@ -43,6 +43,8 @@ void user_name(UserHeap* heap, const char* name);
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero);
 // Its counterpart.
 void user_give(UserHeap* heap, void* p);
+// The same of a block that the caller alone knows.
+void user_take_back(UserHeap* heap, void* p);
 
 // ---- Records (heap/user_record.cc) ---------------------------------------------------------------
 
