@@ -50,10 +50,10 @@ OPERATORS = [
 ]
 # The same in checked mode, with the stacks of the loop's few frames and without stacks.
 CHECKED = [
-    ("checked pair 64 B", "empty", 1, 64, 5000, 2100.0),
-    ("checked batch-1000 64 B", "empty", 1000, 64, 5, 2100.0),
+    ("checked pair 64 B", "empty", 1, 64, 5000, 2000.0),
+    ("checked batch-1000 64 B", "empty", 1000, 64, 5, 2000.0),
 ]
-NO_STACKS = [case[:5] + (1000.0,) for case in CHECKED]
+NO_STACKS = [case[:5] + (900.0,) for case in CHECKED]
 # While blocks are sampled: what is not takes a dozen instructions more; samples are in it, with their stacks of a
 # few frames.
 PROFILE = [
