@@ -350,6 +350,9 @@ class Files(unittest.TestCase):
         done = hummock("profile", "--lib", LIBRARY, "--bytes", "8K", "--folded", "/dev/full", "--", TARGET, "known",
                        "strings", "exit", status=1)
         self.assertIn("/dev/full cannot be written", done.stderr)
+        for path in (self.path + "none/x", self.path):  # told before the program runs
+            done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=1)
+            self.assertEqual((done.stdout, done.stderr), ("", f"hummock profile: {path} cannot be written\n"))
 
 
 class Hostile(unittest.TestCase):

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <stdexcept>
 
 #include "session.h"
 
@@ -25,6 +27,18 @@ void write_files(const ProfileOptions& options, const Report& report, View view)
   if (!options.html.empty()) write_html(report, view, options.html);
 }
 
+// A file that cannot be made is told of before the program runs, not after. Nothing is created.
+void check_files(const ProfileOptions& options) {
+  for (const std::string& path : {options.pprof, options.folded, options.speedscope, options.html}) {
+    if (path.empty()) continue;
+    const bool there = access(path.c_str(), F_OK) == 0;
+    const std::string folder = std::filesystem::absolute(path).parent_path();
+    const bool fine = there ? access(path.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)
+                            : access(folder.c_str(), W_OK | X_OK) == 0;
+    if (!fine) throw std::runtime_error(path + " cannot be written");
+  }
+}
+
 int compare(const ProfileOptions& options) {
   const Report before = read_pprof(options.diff[0]), after = read_pprof(options.diff[1]);
   const View view = options.view == View::automatic ? View::live : options.view;
@@ -34,6 +48,7 @@ int compare(const ProfileOptions& options) {
 
 // A program writes to standard output itself: its table goes to standard error.
 int profile(ProfileOptions* options) {
+  check_files(*options);
   int status = 0;
   const bool program = options->program;
   if (!program) options->process = options->command.front();
