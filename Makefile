@@ -130,7 +130,7 @@ abi: libraries
 	@scripts/packages.sh abi
 	@scripts/check_abi.sh build/libhummock.so
 
-# Tests on other machines than this one, under qemu-user, and with musl: docs/platforms.md.
+# Tests on other machines than this one, under qemu-user, and with musl; the README has the table.
 test-platforms:
 	@scripts/packages.sh libraries tool platforms
 	@scripts/test_platforms.sh

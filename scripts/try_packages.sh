@@ -8,9 +8,10 @@ trap 'rm -rf "$root"' EXIT
 mmdebstrap --variant=minbase --include=gcc,libc6-dev,pkg-config bookworm "$root" >"$root.log" 2>&1 || { tail -20 "$root.log"; exit 1; }
 rm -f "$root.log"
 files() { (cd "$root" && find . -xdev -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -path ./proc -prune -o \
-  -path ./var/cache -prune -o -path ./debs -prune -o -path ./tmp -prune -o -print | sort); }
+  -path ./var/cache -prune -o -path ./var/lib/apt -prune -o -path ./etc/resolv.conf -prune -o -path ./debs -prune -o -path ./tmp -prune -o -print | sort); }
 mkdir "$root/debs"
 files >"$root/tmp/before"
+cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true  # what they depend on comes from the mirror
 cp out/packages/*.deb "$root/debs"
 cat >"$root/tmp/program.c" <<'C'
 #include <hummock/hummock.h>
@@ -20,14 +21,19 @@ C
 mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the clean root"
 trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$root"' EXIT
 chroot "$root" sh -euc '
-  dpkg -i /debs/libhummock1_*.deb /debs/libhummock-dev_*.deb /debs/hummock_*.deb >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+  apt-get install -y -qq --no-install-recommends /debs/*.deb >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
   hummock run -- grep -q libhummock /proc/self/maps
   hummock check cat
+  hummock profile --quiet --folded /tmp/folded -- cat /tmp/program.c >/tmp/log
+  hummock export --help >/tmp/log
+  hummock record --help >/tmp/log
   cc /tmp/program.c -o /tmp/shared $(pkg-config --cflags --libs hummock)
   cc -static /tmp/program.c -o /tmp/static $(pkg-config --static --cflags --libs hummock)
   /tmp/shared
   /tmp/static
-  dpkg --purge hummock libhummock-dev libhummock1 >/tmp/log 2>&1
+  apt-get purge -y -qq --autoremove hummock libhummock-dev libhummock1 >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 '
 files >"$root/tmp/after"
 diff "$root/tmp/before" "$root/tmp/after" || { echo "files are left" >&2; exit 1; }
