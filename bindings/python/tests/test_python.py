@@ -102,6 +102,12 @@ class Python(unittest.TestCase):
     def test_without_run_malloc_is_the_systems(self):
         self.assertEqual(self.passes(script("print(hummock.is_active())")), "False\n")
 
+    def test_figures_without_it_say_so(self):
+        done = execute(script("print(hummock.stats().active); hummock.figures()"))
+        self.assertEqual((done.returncode, done.stdout), (0, "False\n"))
+        self.assertEqual(done.stderr.count("malloc is not Hummock's"), 2, done.stderr)
+        self.assertEqual(self.on_hummock("print(hummock.stats().active)"), "True\n")
+
     def test_from_a_folder_with_a_blank(self):
         package = pathlib.Path(self.passes(script("print(hummock.__file__)")).strip()).parent
         folder = pathlib.Path(work.name) / "a b"

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import pathlib
+import warnings
 
 _CLASS_COUNT = 82
 _FIGURES = ("live", "committed", "dirty", "resident", "mapped", "peak", "metadata", "threads", "heaps",
@@ -55,6 +56,7 @@ class ClassStats:
 class Stats:
     """Figures of the whole process, in bytes unless named otherwise."""
 
+    active: bool  #: is this process's malloc Hummock's? If not, the figures are of a library without work
     live: int  #: room of live blocks
     committed: int  #: slabs and large blocks: what live blocks stand in
     dirty: int  #: free, not yet given back to the system
@@ -106,17 +108,29 @@ def is_active():
     return _hummock.hummock_is_active() != 0
 
 
+def _active_or_warn(function):
+    active = is_active()
+    if not active:
+        warnings.warn(f"hummock.{function}(): this process's malloc is not Hummock's, so there is nothing to tell of; "
+                      "start it by: python -m hummock run", RuntimeWarning, stacklevel=3)
+    return active
+
+
 def stats():
-    """The figures now. The cost is one step a slab: for a monitor, not for a loop."""
+    """The figures now; a RuntimeWarning when Hummock is not active. The cost is one step a slab: for a monitor,
+    not for a loop."""
+    active = _active_or_warn("stats")
     raw = _Stats(size=ctypes.sizeof(_Stats))
     _hummock.hummock_stats(ctypes.byref(raw))
     known = raw.per_class[1:min(raw.classes, _CLASS_COUNT)]  # index 0 is not used
     classes = tuple(ClassStats(row.block_size, row.slabs, row.live_blocks) for row in known)
-    return Stats(*(getattr(raw, name) for name in _FIGURES), classes)
+    return Stats(active, *(getattr(raw, name) for name in _FIGURES), classes)
 
 
 def figures():
-    """All figures, as `hummock stats --json` prints them, in dictionaries and lists."""
+    """All figures, as `hummock stats --json` prints them, in dictionaries and lists; a RuntimeWarning when Hummock
+    is not active."""
+    _active_or_warn("figures")
     room = _hummock.hummock_stats_json(None, 0) + 16384  # there may be more a moment later
     text = ctypes.create_string_buffer(room)
     _hummock.hummock_stats_json(text, room)
