@@ -5,11 +5,17 @@
       uses Hummock, cthreads, SysUtils ...;
 
   Everything the program allocates from then on (strings, arrays, objects, GetMem, New) is Hummock's.
-  Defines: HUMMOCK_STATIC  link libhummock.a instead of libhummock.so
-           HUMMOCK_LEAKS   as the environment's HUMMOCKPAS_LEAKS=1: a summary of leaks at the end
+  The unit HummockStatic is the same with libhummock.a in the program, instead of libhummock.so.
+  Defines: HUMMOCK_LEAKS   as the environment's HUMMOCKPAS_LEAKS=1: a summary of leaks at the end
+           HUMMOCK_STATIC  makes this unit HummockStatic's equal
+  Free Pascal takes a unit that it compiled before whatever is defined now: with -B it looks again.
   Free Pascal 3.2 on Linux. The branch for Delphi is compiled in the tests with declarations that stand
   for Delphi's; with Delphi itself it was not tried. }
+{$IFDEF HUMMOCK_UNIT_STATIC}
+unit HummockStatic;
+{$ELSE}
 unit Hummock;
+{$ENDIF}
 
 {$IFDEF FPC}
   {$MODE DELPHI}

@@ -72,6 +72,18 @@ class Pascal(unittest.TestCase):
         self.assertEqual(done.stdout, "all hold\n")
         self.assertIn("hummock: no leaks", done.stderr)
 
+    def test_a_stale_unit_is_not_taken(self):
+        out = pathlib.Path(work.name) / "stale"
+        out.mkdir()
+        for unit, needed in (("Hummock", 1), ("HummockStatic", 0), ("Hummock", 1)):
+            source = out / "stale.pas"
+            source.write_text(f"program stale; uses {unit}; begin WriteLn(HummockInstalled); end.")
+            subprocess.run(["fpc", "-v0we", "-Sew", f"-Fu{UNIT}", f"-Fi{UNIT}", f"-FU{out}", f"-Fl{BUILD}", "-k-rpath",
+                            f"-k{BUILD}", str(source)], check=True, capture_output=True)  # fmt: skip
+            dynamic = subprocess.run(["readelf", "-d", out / "stale"], check=True, capture_output=True, text=True).stdout
+            self.assertEqual(dynamic.count("libhummock.so"), needed, unit)
+            self.assertEqual(self.passes(out / "stale").stdout, "TRUE\n")
+
     def test_static_program_needs_no_library(self):
         program = compiled("semantics.pas", static=True)
         dynamic = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout
