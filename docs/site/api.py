@@ -4,7 +4,7 @@ import re
 
 SECTION = re.compile(r"/\* ---- (.*?) -+ \*/")
 SKIPPED = re.compile(r"#\s*(ifdef|ifndef|if|else|elif|endif|undef|include|pragma)\b|extern \"C\"|}$|namespace \w+ {$|}  // namespace")
-MACROS = re.compile(r"\b(?:HUMMOCK_EXPORT|HUMMOCK_NOEXCEPT|HUMMOCK_(?:MALLOC|ALLOC_SIZE|ALLOC_SIZES|NODISCARD|RETURNS_NONNULL)(?:\([^()]*\))?) ?")
+MACROS = re.compile(r"\b(?:HUMMOCK_EXPORT|HUMMOCK_NOEXCEPT|HUMMOCK_(?:MALLOC|ALLOC_SIZE|ALLOC_ALIGN|NODISCARD|RETURNS_NONNULL)(?:\([^()]*\))?) ?")
 
 
 def text_of(comment):
@@ -121,7 +121,7 @@ def page_of(name, header):
     introduction = next(comment for _, comment, _ in blocks if comment)
     out, described = [f"# {name}", "", f"`#include <{'' if name == 'smmalloc.h' else 'hummock/'}{name}>`", "", text_of(introduction), ""], []
     for section, comment, code in blocks:
-        code = re.sub(r"^#define HUMMOCK_(?:NOEXCEPT|EXPORT|MALLOC|ALLOC_SIZE|ALLOC_SIZES|NODISCARD|RETURNS_NONNULL)\b.*\n?", "", code, flags=re.M)
+        code = re.sub(r"^#define HUMMOCK_(?:NOEXCEPT|EXPORT|MALLOC|ALLOC_SIZE|ALLOC_ALIGN|NODISCARD|RETURNS_NONNULL)\b.*\n?", "", code, flags=re.M)
         if section:
             out += [f"## {section}", ""]
         if not code.strip() or re.fullmatch(r"#define \w+_H(?:PP)?", code.strip()):
