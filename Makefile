@@ -1,4 +1,4 @@
-# The front door. CMake does the work (CMakePresets.json); what comes out stands in build/.
+# The front door. CMake does the work (CMakePresets.json); it builds in build/.
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
@@ -29,7 +29,7 @@ configure:
 tests: configure
 	@cmake --build build -j$(JOBS)
 
-# Programs where malloc matters, on the system's and on Hummock, in turn: at most 60 s, and a page to look at.
+# Programs where malloc matters, in turn on the system's malloc and on Hummock: at most 60 s; writes a page to look at.
 demo: all
 	@scripts/packages.sh demo
 	@$(call CONFIGURE,release -DHUMMOCK_BENCH=ON)
@@ -38,11 +38,11 @@ demo: all
 
 CTEST = ctest --test-dir build --output-on-failure --no-label-summary --no-tests=error -j$(JOBS)
 
-# Something of each area: at most ten minutes on two idle cores, with the build. What it leaves out it names.
+# Some tests of each area: at most ten minutes on two idle cores, with the build. Names the tests it leaves out.
 test: tests
 	@$(CTEST) -LE '^long$$'; status=$$?; scripts/left_out.sh build; exit $$status
 
-# All of them; with the two below, in .ci/run, at most forty minutes.
+# All tests; with the two targets below, as .ci/run runs them, at most forty minutes.
 test-all: tests
 	@$(CTEST)
 
@@ -67,7 +67,7 @@ test-bindings: tests
 	@command -v cargo > /dev/null || scripts/packages.sh rust
 	@scripts/test_bindings.sh build
 
-# Hummock and all other allocators that are there on all workloads (2 min); docs/benchmarks.md says more.
+# All workloads on Hummock and on every other allocator found here (2 min); docs/benchmarks.md says more.
 bench:
 	@scripts/packages.sh libraries tool bench
 	@$(call CONFIGURE,release -DHUMMOCK_BENCH=ON)
@@ -75,7 +75,7 @@ bench:
 	@build/hummock bench --quick --html build/report.html --json build/report.json
 	@echo "build/report.html has all of it to look at, build/report.json the figures"
 
-# Compilers, interpreters, servers and tools, which nothing was tuned on, with each allocator (15 min).
+# Compilers, interpreters, servers and tools, none of which Hummock was tuned on, with each allocator (15 min).
 bench-programs: tests
 	@scripts/packages.sh bench programs
 	@build/hummock bench --programs --html build/programs.html --json build/programs.json
@@ -86,18 +86,18 @@ budget: tests
 	@for part in small large; do python3 tests/budget/instructions.py --peers --loop build/tests/budget/budget_loop --library build/libhummock.so $$part; done
 	@python3 tests/budget/memory.py --peers --program build/tests/budget/budget_memory --library build/libhummock.so mmtest shrink
 
-# Fuzz targets (with clang, else with bytes drawn at random) and the chaos program, for as long as is said.
+# Fuzz targets (with clang, else with random bytes) and the chaos program, for MINUTES minutes.
 MINUTES ?= 60
 
 soak: tests
 	@scripts/packages.sh fuzz
 	@scripts/soak.sh build $(MINUTES)
 
-# Below PREFIX, which may be a folder of your own.
+# Installs below PREFIX, which may be a folder of your own.
 install: all
 	@cmake --install build --prefix $(abspath $(PREFIX))
 
-# What the last install from this build put there.
+# Removes what the last install from this build put there.
 uninstall:
 	@cmake -DBUILD=build -DPREFIX=$(abspath $(PREFIX)) -P cmake/uninstall.cmake
 

@@ -1,6 +1,7 @@
 """A page of Markdown from one public header: each comment, and the declarations it stands before."""
 
 import re
+import textwrap
 
 SECTION = re.compile(r"/\* ---- (.*?) -+ \*/")
 SKIPPED = re.compile(r"#\s*(ifdef|ifndef|if|else|elif|endif|undef|include|pragma)\b|extern \"C\"|}$|namespace \w+ {$|}  // namespace")
@@ -131,6 +132,8 @@ def page_of(name, header):
             continue
         described += names
         shown = re.sub(r" +;", ";", without_bodies(MACROS.sub("", code)).strip())
+        if "{" not in shown:  # the macros are gone: break lines anew
+            shown = "\n".join(textwrap.fill(line, 96, subsequent_indent="    ", break_long_words=False) for line in re.sub(r"\n\s+", " ", shown).split("\n"))
         words = text_of(comment) if comment != introduction else ""
         out += [f"### {', '.join(names[:3])}{' …' if len(names) > 3 else ''}", "", "```" + ("cpp" if name.endswith("hpp") or name == "smmalloc.h" else "c"),
                 re.sub(r"\n{3,}", "\n\n", shown), "```", "", words, ""]

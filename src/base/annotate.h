@@ -1,6 +1,6 @@
-// What is told to tools that watch each access to memory: memcheck, where valgrind's header was there when
-// the library was built, and AddressSanitizer, where the library is built with it. For checked mode: where
-// no such tool runs, each of these is a look at a word.
+// Tells tools that watch each access to memory what may be touched: memcheck, if valgrind's header was there
+// when the library was built, and AddressSanitizer, if the library is built with it. For checked mode. Where
+// no such tool runs, each call only looks at a word.
 #ifndef HUMMOCK_BASE_ANNOTATE_H
 #define HUMMOCK_BASE_ANNOTATE_H
 

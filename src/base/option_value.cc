@@ -9,7 +9,7 @@ using base::Line;
 using base::Text;
 using base::text_of;
 
-// What stands behind a number, and what it multiplies by.
+// A suffix of a number, and what it multiplies by.
 struct Unit {
   const char* name;
   int64_t factor;
@@ -104,7 +104,7 @@ bool parse_word(const char* list, Text t, int64_t* out) {
   return false;
 }
 
-// Whoever knows "on" and "off" understands these, too.
+// An option that takes "on" and "off" takes these, too.
 bool parse_switch(const char* list, Text t, int64_t* out) {
   int64_t on = 0;
   if (!parse_word("on=1|1=1|true=1|yes=1|off=0|0=0|false=0|no=0", t, &on)) return false;

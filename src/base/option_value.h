@@ -22,7 +22,7 @@ bool allows(const Option& option, int64_t value);
 void print_value(base::Line& line, const Option& option, int64_t value);
 // "on or off", "0 to 16", "none or exit", "a size from 0 to 1T or auto".
 void print_allowed(base::Line& line, const Option& option);
-// Of a text that parse() does not take, what it was probably meant to be.
+// Prints what a text that parse() rejects was probably meant to be.
 void print_nearest(base::Line& line, const Option& option, base::Text t);
 
 }  // namespace hummock::options

@@ -89,7 +89,7 @@ size_t nearest(Text name) {
 
 // ---- Assignment ---------------------------------------------------------------------------------
 
-// What somebody wrote, on one line and not too long for what is to be said of it.
+// Prints what the user wrote, on one line and cut to leave room for the message.
 void print_given(Line& line, Text given) {
   constexpr size_t kMost = 80;
   line << "\"";
@@ -151,7 +151,7 @@ void tell_bad_value(const Option& option, Text value, Source source, int64_t kep
 
 // ---- Options of former versions, which others have replaced ---------------------------------------
 
-// Of a file's name and of a size: they count where the new one is on.
+// For a file name and a size, which count where the new option is on.
 constexpr int64_t kSampleBytes = 512 << 10;
 constexpr size_t kGuardBytes = 2 << 20;  // one costs about 16 µs
 int64_t sample_every = kSampleBytes;
@@ -281,7 +281,7 @@ void read_environment(const char* const* environment) {
   }
 }
 
-// What is said of a space needs one.
+// The options of a space need a space.
 void check_space() {
   if (values.space_initial != 0) return;
   for (size_t i = 0; i < kCount; ++i) {

@@ -16,8 +16,8 @@ namespace hummock::options {
 // A limit is a size, or below zero a percentage of what the process's control group may have.
 enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit, flags };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
-// Of a value that cannot be understood: a promise ends the program, for it would run without what was asked
-// for; a wish is warned of, and the value stays.
+// What happens for a value that Hummock does not understand: a promise ends the program, which would else run
+// without what it asked for; for a wish there is a warning, and the old value stays.
 enum class Duty : uint8_t { wish, promise };
 enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
 // Null: none; a word, which is_file() tells from the name of a file.
@@ -25,7 +25,7 @@ using Path = const char*;
 inline bool is_file(Path path) {
   return reinterpret_cast<uintptr_t>(path) > 1;
 }
-// Of space_with. With both of the last two, huge pages are required.
+// Bits of space_with. With both of the last two, huge pages are required.
 inline constexpr uint32_t kSpaceLock = 1, kSpaceZero = 2, kSpaceFirstAlloc = 4, kSpaceTryHuge = 8,
                           kSpaceHuge = 16;
 
@@ -138,7 +138,7 @@ size_t sample_bytes();
 // Likewise of `guards`, from one guarded block to the next; 0: off.
 size_t guard_bytes();
 
-// One line an option: "decay_ms:100 (HUMMOCK_CONF)"; what it means and allows.
+// Prints one line for each option: "decay_ms:100 (HUMMOCK_CONF)", what it means and which values it takes.
 void print_effective(int fd = 2, const char* prefix = "hummock: ");
 void print_help(int fd);
 

@@ -1,4 +1,4 @@
-// What this layer asks of the system. The os layer defines it.
+// What this layer needs of the system. The os layer defines it.
 #ifndef HUMMOCK_BASE_SYSTEM_H
 #define HUMMOCK_BASE_SYSTEM_H
 

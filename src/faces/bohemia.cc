@@ -20,7 +20,7 @@ void* allocate_aligned(size_t size, size_t align) {
   return power == 0 ? nullptr : faces::aligned(power, size);
 }
 
-// What other threads give back at the same time may count, too.
+// May count what other threads return at the same time, too.
 size_t flush(size_t wish) {
   os::Event event;
   const pages::Totals before = pages::totals();
@@ -34,7 +34,7 @@ size_t flush(size_t wish) {
   return freed;
 }
 
-// What is neither in blocks nor free for them: headers, records, and large pages not in use yet.
+// Bytes that are neither in blocks nor free for blocks: headers, records, and large pages not in use yet.
 size_t around(const pages::Totals& now) {
   return now.headers + now.huge_blocks * kSlotSize + pages::reserved_bytes() + pages::metadata_bytes();
 }

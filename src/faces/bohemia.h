@@ -1,4 +1,5 @@
-// What the engine calls. Blocks of 16 bytes and more are aligned to 16; any thread may free any block.
+// The functions that the engine calls. Blocks of 16 bytes and more are aligned to 16; any thread may free any
+// block.
 #ifndef HUMMOCK_FACES_BOHEMIA_H
 #define HUMMOCK_FACES_BOHEMIA_H
 

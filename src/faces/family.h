@@ -1,5 +1,5 @@
-// What the members of the malloc family mean (sizes of zero, overflow, alignment, errno), said once for
-// the two faces that spell them: hummock_… and libc's names.
+// What the malloc family does for sizes of zero, overflow, alignment and errno, written once for the two
+// faces that spell its names: hummock_… and libc's.
 #ifndef HUMMOCK_FACES_FAMILY_H
 #define HUMMOCK_FACES_FAMILY_H
 

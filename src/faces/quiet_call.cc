@@ -1,8 +1,8 @@
 // The one file that is compiled with exceptions.
 #include "faces/quiet_call.h"
 
-// What the compiler calls to catch. Weak: an exception in flight shows that there is a C++ run time, and
-// a program without one never gets as far.
+// The functions that compiled code calls to catch. Weak: an exception in flight shows that there is a C++ run
+// time, and a program without one never gets this far.
 __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n");
 extern "C" __attribute__((weak)) char __gxx_personality_v0[];
 

@@ -215,7 +215,7 @@ __attribute__((noinline)) void* usual_block(size_t align, size_t size, bool zero
   return zero ? zeroed_block(size) : aligned_block(align, size);
 }
 
-// What a sampled block's slab would be: as small_block does, or a large block.
+// Allocates what a sampled block needs: from a slab as small_block does, or as a large block.
 __attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
   const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
   void* block = small ? sampling::allocate_small(align, size, zero) : nullptr;

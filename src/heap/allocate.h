@@ -77,7 +77,7 @@ __attribute__((always_inline)) inline void* pop(Bin* bin) {
   return block;
 }
 
-// Of any class.
+// Pops a block of any class.
 void* pop_tiny(Bin* bin);
 inline void* pop_any(Bin* bin, unsigned size_class) {
   return size_class != slab::kTiny ? pop(bin) : pop_tiny(bin);

@@ -28,8 +28,8 @@ RecordList live;          // guarded by lock
 
 // Both guarded by lock.
 Quarantine freed;
-// Of blocks that are too large for it, the last ones keep their addresses, so that a thread which frees one
-// once more finds its record, and not a hole. Their memory goes.
+// The last blocks that are too large for the quarantine keep their addresses but not their memory, so that a
+// thread which frees one once more finds its record and not a hole.
 Quarantine hollow;
 constexpr size_t kMostHollow = 8;
 
@@ -87,8 +87,8 @@ bool all_left(const UserHeap* heap) {
   return true;
 }
 
-// What keeps a block from being freed by `call` aborts with a report. Of all that try at once, the one whose
-// exchange finds the block live goes on, and has the block for itself.
+// Aborts with a report if `call` must not free this block. Of several threads that try at once, only the one
+// whose exchange finds the block live goes on, and has it to itself.
 void claim(const char* call, Record* record) {
   if (relaxed(record->array) == Array::yes) {
     report(report_line() << call << "(" << static_cast<const void*>(record->user())
@@ -267,7 +267,7 @@ void note_array(void* p) {
   set_relaxed(live_record("operator new[]", p)->array, Array::yes);
 }
 
-// Of two threads that delete at once, both find a block of new[]; claim() tells the second.
+// Two threads that delete at once both find a block of new[]; claim() then reports the second.
 void expect_array(void* p) {
   Record* record = find_record("operator delete[]", p);
   Array array = Array::yes;

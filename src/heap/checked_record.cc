@@ -44,7 +44,7 @@ Record* raw_block(const void* p) {
   return reinterpret_cast<Record*>(start);
 }
 
-// What the default mode says of pointers that are no block, as a report.
+// Reports what the default mode says of pointers that are not blocks.
 [[noreturn]] void say_bad_pointer(const Line& line) {
   constexpr size_t kName = sizeof("hummock: ") - 1;
   report(report_line().text(line.data() + kName, line.size() - kName));
@@ -104,7 +104,7 @@ void announce_room(Record* record) {
 
 namespace {
 
-// What of a large block is not poisoned.
+// The part of a large block that is not poisoned.
 struct Inside {
   char* start;
   size_t size;

@@ -1,5 +1,5 @@
-// What nobody met by the program's end: blocks that two threads freed at once, or that were written to after
-// they were freed.
+// At the program's end: finds blocks that nobody met since two threads freed them at once, or since they were
+// written to after their free.
 #include "heap/diagnose.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"

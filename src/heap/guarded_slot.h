@@ -21,9 +21,9 @@ struct Slot {
   uint32_t allocated_in, freed_in;  // threads; freed_in 0: not freed
 };
 
-// Of the address; null: in no such region. Signal handlers may ask.
+// The slot of the address; null when it is in no such region. Signal handlers may call it.
 Slot* slot_at(const void* p);
-// Of the address so many slots further on.
+// The slot of the address that many slots further on.
 Slot* next_to(const void* p, int slots);
 
 // A live block has bytes around it that nobody should write: up to the end of its pages, and some before it.

@@ -86,7 +86,7 @@ bool open_region() {
   return true;
 }
 
-// One thread makes a region; the others go without a guard meanwhile.
+// One thread makes a region; meanwhile the others go on without a guard.
 Slot* take_slot() {
   if (Slot* slot = take_free()) return slot;
   if (__atomic_exchange_n(&opening, true, __ATOMIC_ACQUIRE)) return nullptr;

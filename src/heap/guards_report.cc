@@ -1,4 +1,4 @@
-// What is told of guarded blocks: a line, and the stacks of the block's life.
+// Reports on guarded blocks: a line, and the stacks of the block's life.
 #include <string.h>
 
 #include <initializer_list>
@@ -38,7 +38,7 @@ size_t distance(const Slot* slot, const void* p) {
   return address < end ? 0 : address - end + 1;
 }
 
-// Of the blocks around an address the nearest; null: there was none yet.
+// The nearest block around an address; null if there was none yet.
 Slot* nearest(const void* p) {
   if (slot_at(p) == nullptr) return nullptr;
   Slot* best = nullptr;

@@ -27,7 +27,7 @@ void tell_mapped(const char* what, const void* address, size_t bytes) {
   if (to != nullptr && to->mapped != nullptr) to->mapped(to->context, what, address, bytes);
 }
 
-// Whoever installs last, what is in effect in the end is what is installed then.
+// When several threads install hooks at once, the ones installed last are in effect in the end.
 void put_in_effect() {
   const hummock_hooks_t* now;
   do {

@@ -16,8 +16,8 @@ unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
 }
 
-// What grows in small steps, moves at each and leaves a hole too short for its like. In a mapping of its own
-// it takes its memory along.
+// A block that grows in small steps would move at each step and leave a hole too short for its like. In a
+// mapping of its own it takes its memory along.
 bool creeps(size_t room, size_t size) {
   return size >= kCreeping && size >= room && size - room <= room / 8;
 }
@@ -72,7 +72,7 @@ Kind claim_large(const char* call, SlabHeader* header) {
 
 void release_far(SlabHeader* header, Kind kind) {
   kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  // Of spans, what is over the budget went just now.
+  // For a span, free just returned what exceeds the budget.
   if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick();
 }
 
@@ -85,7 +85,7 @@ void release_large(SlabHeader* header, Kind kind) {
 }
 
 void clear_large(SlabHeader* header) {
-  // Of very large ones little may be used: memory that is not there needs no zeroes.
+  // A program may use little of a very large block: memory that is not there needs no zeroing.
   const bool gone = header->kind == Kind::huge && !os::kMustCommit && os::purge(header->start, header->bytes);
   if (!gone) memset(header->start, 0, header->bytes);
 }

@@ -1,4 +1,4 @@
-// What a thread's magazines may hold, and what goes back: see magazine.cc. The heap is the caller's.
+// How much a thread's magazines may hold, and what goes back: see magazine.cc. The heap is the caller's.
 #ifndef HUMMOCK_HEAP_MAGAZINE_H
 #define HUMMOCK_HEAP_MAGAZINE_H
 
@@ -37,7 +37,8 @@ void after_direct_frees(Heap* heap, unsigned size_class);
 void sweep(Heap* heap, unsigned classes, unsigned except);
 inline constexpr unsigned kSweepOfTick = 4;
 
-// What magazines hold goes back to the slabs: of all classes; of one, and what rests of it.
+// Returns to the slabs what the magazines of all classes hold; what one class holds, with the rest of its
+// slab.
 void flush_magazines(Heap* heap);
 void empty_bin(Heap* heap, unsigned size_class);
 

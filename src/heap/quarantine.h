@@ -20,14 +20,14 @@ struct Quarantine {
   Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
 };
 
-// Who destroys a heap waits for its blocks that others took out of quarantine and still hold. Heaps of this
-// mode itself are never destroyed. An overwritten record may name anything.
+// hummock_heap_destroy waits for blocks that other threads took out of quarantine and still hold. Heaps of
+// this mode itself are never destroyed. An overwritten record may name anything.
 bool is_awaited(const Record* record);
 
 // Blocks of a heap that ends leave it.
 void drop(Quarantine& all, const UserHeap* heap);
 
-// What check_all, which lets go of the lock between, looks at next.
+// The record that check_all, which releases the lock in between, looks at next.
 extern Record* next_looked;
 
 inline void push(Quarantine& all, Record* record) {
@@ -45,7 +45,7 @@ inline void fetch(const Record* record) {
   for (size_t i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(record) + 64 * i);
 }
 
-// What it holds too much of, oldest first, linked by `next`.
+// Takes out what exceeds the bounds, oldest first, linked by `next`.
 inline Record* take_surplus(Quarantine& all, size_t most_bytes, size_t most_count) {
   if (all.bytes <= most_bytes && all.count <= most_count) return nullptr;
   Record* first = all.oldest;

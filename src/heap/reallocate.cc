@@ -29,7 +29,7 @@ void* zero_tail(void* p, size_t from) {
   return p;
 }
 
-// What grows by a little will grow again: as much room is taken as still fits what was asked for.
+// A block that grows by a little will grow again: take as much room as still fits the size asked for.
 size_t with_room_to_grow(size_t room, size_t size) {
   if (size <= room || size > room + room / 4 || size > slab::kMaxSmall * 4 / 5) return size;
   const size_t larger = slab::size_of(slab::class_of(size + size / 4 + 1) - 1);

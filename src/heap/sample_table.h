@@ -20,8 +20,8 @@ struct Sample {
 // Samples are kept there from now on; null: nowhere. It reads zero but for `pid`.
 void set_table(hummock_profile_t* table);
 hummock_profile_t* current_table();
-// What the head says: are blocks sampled, and one in how many bytes? The last mean stays when they no longer
-// are.
+// Writes into the head whether blocks are sampled, and one in how many bytes. The last mean stays when
+// sampling stops.
 void tell_state(bool on, uint64_t mean);
 
 // Counts the sample for the stack of `count` frames, and keeps it until the block is freed.

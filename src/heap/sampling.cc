@@ -30,7 +30,7 @@ bool claims;         // a first sample looks for shared memory
 bool opening;        // somebody makes a table. acquire and release pair with each other
 UserHeap* home;      // of sampled blocks. Atomic: released when it is ready
 
-// One for all: samples are rare.
+// One heap for all samples, which are rare.
 UserHeap* own_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
   UserHeap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
@@ -124,7 +124,7 @@ void add(void* block, size_t size) {
   add_sample({block, size, weight.bytes, weight.blocks, thread_heap->thread_id}, frames, count);
   HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
   errno = saved;
-  // Who asks has waited for a call that leaves the fast path: no lock is held here.
+  // The request has waited for a call that leaves the fast path: this thread holds no lock here.
   if (is_asked()) observer.serve();
 }
 

@@ -34,7 +34,7 @@ Stack* find(Stack* first, uint64_t hash, unsigned count) {
   return stack;
 }
 
-// Of two threads that bring the same stack at once one may keep it for nothing.
+// If two threads bring the same stack at once, one of the two copies may be wasted.
 __attribute__((noinline)) Stack* keep(void* const* frames, unsigned count, uint64_t hash) {
   if (__atomic_fetch_add(&stacks, 1, __ATOMIC_RELAXED) >= kMostStacks) {
     __atomic_fetch_sub(&stacks, 1, __ATOMIC_RELAXED);

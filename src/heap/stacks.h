@@ -19,7 +19,7 @@ struct Stack {
 // Takes no lock unless the stack is new.
 Stack* current_stack(unsigned most);
 
-// Of a report: "what by thread 12:" and the stack, where one was kept. Lines to standard error.
+// Prints lines of a report to standard error: "what by thread 12:" and the stack, if there is one.
 void say_event(const char* what, uint32_t thread, const Stack* stack);
 // The last lines of a report: "this call", and what led to it. The process ends.
 [[noreturn]] void end_report();

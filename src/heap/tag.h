@@ -20,7 +20,7 @@ struct TagTotal {
 // The calling thread's tag becomes this one. The one before.
 uint32_t change_tag(uint32_t tag);
 
-// What the heap has counted goes to its tag's row.
+// Adds what the heap has counted to its tag's row.
 void settle_tag(Heap* heap);
 
 // All rows, with what heaps have not added yet. A figure may be late, or twice there, while threads run.

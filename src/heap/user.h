@@ -54,7 +54,7 @@ UserHeap* new_user_heap(bool internal = false);
 void delete_user_heap(UserHeap* heap);
 // Records of all first-class heaps there ever were, by next_record.
 const UserHeap* all_user_heaps();
-// Of the program's.
+// The number of the program's own heaps.
 size_t count_user_heaps();
 
 // A fork takes all their locks.

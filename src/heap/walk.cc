@@ -65,8 +65,8 @@ struct Large {
   size_t bytes;
 };
 
-// What the header is of is the heap's, or, without one, no first-class heap's. A slab's blocks go to *live, a
-// large block is returned.
+// Looks at a header that belongs to the heap or, without one, to no first-class heap. Puts a slab's blocks
+// into *live, and returns a large block.
 HUMMOCK_RACY Large look(const SlabHeader* header, const UserHeap* heap, Live* live) {
   live->carved = 0;
   const Kind kind = header->kind;

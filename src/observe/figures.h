@@ -1,4 +1,4 @@
-// What stands in the page of figures, gathered in slices.
+// Gathers, in slices, what the page of figures holds.
 #ifndef HUMMOCK_OBSERVE_FIGURES_H
 #define HUMMOCK_OBSERVE_FIGURES_H
 
@@ -7,8 +7,8 @@
 
 namespace hummock::observe {
 
-// One look at the whole heap. It stops nobody and takes no lock above those of the page heap: exact when
-// nothing else runs, else within the traffic of its time.
+// One look at the whole heap. It stops no thread and takes no lock above those of the page heap: exact when
+// nothing else runs, else off by what other threads do meanwhile.
 class Gathering {
  public:
   // Figures are written to *out, which stays.

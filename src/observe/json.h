@@ -31,8 +31,8 @@ struct Described {
   uint64_t resident;  // bytes of the process in memory; 0: not known
 };
 
-// One object, without an end of line. Writes at most `room` bytes, the last of them NUL, and returns how long
-// it is without that; takes no memory. Null with room 0 to ask for the length.
+// Writes one object without an end of line. Writes at most `room` bytes, the last of them NUL, and returns
+// the length without it. Takes no memory. Pass null and a room of 0 to ask for the length.
 size_t write_json(const Described& what, char* out, size_t room);
 
 }  // namespace hummock::observe

@@ -1,4 +1,4 @@
-// What the region log says of the whole run.
+// What the region log says about the whole run.
 #ifndef HUMMOCK_OBSERVE_LOG_SUMMARY_H
 #define HUMMOCK_OBSERVE_LOG_SUMMARY_H
 

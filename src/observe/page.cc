@@ -22,7 +22,8 @@ constexpr unsigned kSlotsPerSlice = 192;
 
 hummock_page_t* page;  // atomic, relaxed; written at start, and in a child's first answer by who is `busy`
 
-// Whoever has it answers; others go on. acquire and release pair with each other, for all below.
+// The thread that has it answers; others go on. acquire and release pair with each other, for everything
+// below.
 bool busy;
 bool inherited;       // the page is the parent's: nothing is written there
 bool gathering;       // a snapshot is under way

@@ -1,5 +1,4 @@
-// What the header of a slot says, as all who count read it; and what of the page heap's figures all of them
-// have.
+// How all who count read a slot's header, and the figures of the page heap that all of them need.
 #ifndef HUMMOCK_OBSERVE_SEEN_H
 #define HUMMOCK_OBSERVE_SEEN_H
 
@@ -23,7 +22,8 @@ struct Seen {
 // Reads the header while its owner writes it: a figure may be late, nothing is followed.
 Seen look_at(const SlabHeader* header);
 
-// Of hummock_stats_t or hummock_figures_t: what is the page heap's alone, and very large blocks.
+// Fills in, for hummock_stats_t or hummock_figures_t, what belongs to the page heap alone, and very large
+// blocks.
 template <class Figures>
 void copy_totals(const pages::Totals& totals, Figures* out) {
   out->large_blocks += totals.huge_blocks;
@@ -38,7 +38,7 @@ void copy_totals(const pages::Totals& totals, Figures* out) {
   out->metadata = pages::metadata_bytes();
 }
 
-// What live blocks stand in, when so many bytes of it were given back from inside slabs.
+// Bytes that hold live blocks, when `purged` bytes were returned from inside slabs.
 inline size_t committed_bytes(const pages::Totals& totals, size_t purged) {
   const size_t used = totals.used + totals.huge_bytes;
   return used > purged ? used - purged : 0;

@@ -9,8 +9,8 @@ namespace hummock::observe {
 // As hummock_stats_json.
 size_t stats_json(char* out, size_t room);
 
-// One line of JSON to the end of the file that the option stats names. A line to standard error when it
-// cannot be had.
+// Appends one line of JSON to the file that the option stats names. Prints a line on standard error when it
+// cannot.
 void append_stats();
 
 }  // namespace hummock::observe

@@ -7,7 +7,7 @@
 
 namespace hummock::os {
 
-// What a program or shared object spans, and what is added to the addresses in its file.
+// The addresses that a program or shared object spans, and what to add to the addresses in its file.
 struct CodeFile {
   uintptr_t start, end, base;
   const char* name;  // empty: the program itself

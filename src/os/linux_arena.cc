@@ -41,7 +41,8 @@ void touch(char* from, size_t size) {
   }
 }
 
-// Of the lines of smaps, which may be read while malloc is not to be called: only libc's plain functions.
+// Counts from the lines of smaps. They may be read while malloc must not be called, so it uses only libc's
+// plain functions.
 struct HugeCount {
   uintptr_t from, to;
   bool ours = false;

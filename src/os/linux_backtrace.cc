@@ -38,9 +38,9 @@ constexpr unsigned kOwnInProgram =
 
 // ---- What may be read ---------------------------------------------------------------------------
 
-// Of this thread's own stack, what is known to be readable; empty at first. A signal handler may come
-// between any two steps of ours: the end is set after the size, and the size alone changes later. Of a stack
-// of 4 GiB and more nothing is known.
+// The part of this thread's stack that is known to be readable; empty at first. A signal handler may come
+// between any two steps of ours: the end is set after the size, and only the size changes later. Nothing is
+// known of a stack of 4 GiB or more.
 HUMMOCK_THREAD_LOCAL uintptr_t stack_high;
 
 uintptr_t stack_low() {
@@ -236,7 +236,7 @@ inline uintptr_t plain_code(uintptr_t code) {
 
 // ---- The allocator's own code -------------------------------------------------------------------
 
-// Of the library's file; empty when the allocator is part of the program itself.
+// The addresses of the library's file; empty when the allocator is part of the program itself.
 uintptr_t own_start, own_size;  // atomic: the size is released after the start
 bool own_known;                 // atomic
 

@@ -11,7 +11,7 @@
 namespace hummock::os {
 namespace {
 
-// Of kernels newer than the C library's headers.
+// A constant of kernels that are newer than the C library's headers.
 constexpr int kPopulateWrite = 23;
 constexpr int kCollapse = 25;
 constexpr int kFixedNoReplace = 0x100000;

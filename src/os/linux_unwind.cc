@@ -120,7 +120,7 @@ const unsigned char* find_entry(const unsigned char* header, uintptr_t address) 
   return header + row.entry;
 }
 
-// What is kept of one register: nothing said, a place, or what we do not follow.
+// What a rule says of one register: nothing, a place, or something we do not follow.
 struct Saved {
   enum Kind : uint8_t { same, at_offset, at_bp, undefined, other } kind = same;
   int64_t offset = 0;  // from the frame address
@@ -192,7 +192,7 @@ bool read_common(const unsigned char* entry, Common* out) {
   return reader.fine;
 }
 
-// What compilers write where they realigned the stack: the frame address is kept below rbp.
+// Reads what compilers write where they realigned the stack: the frame address is kept below rbp.
 void read_frame_expression(Reader* reader, Row* row) {
   const uint64_t length = reader->number();
   Reader words = {reader->at, reader->at};

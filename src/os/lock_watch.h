@@ -1,5 +1,5 @@
-// Who watches the locks: the check of their order in debug and test builds (HUMMOCK_CHECK_LOCKS), and
-// ThreadSanitizer. Elsewhere all of this is nothing.
+// Watchers of the locks: the check of their order in debug and test builds (HUMMOCK_CHECK_LOCKS), and
+// ThreadSanitizer. In other builds all of this is empty.
 #ifndef HUMMOCK_OS_LOCK_WATCH_H
 #define HUMMOCK_OS_LOCK_WATCH_H
 
@@ -76,7 +76,7 @@ inline void taken(void* lock, Rank rank) {
   note(rank, false);
 }
 
-// Who only tries waits for nobody, so any order will do.
+// A thread that only tries a lock waits for nobody, so any order will do.
 inline void before_try(void* lock) {
   tell_before(lock, true);
 }

@@ -200,7 +200,7 @@ int open_append(const char* path, int* error);
 // `path` made absolute in `room` bytes; false when it does not fit or the folder is unknown.
 bool absolute_path(const char* path, char* out, size_t room);
 
-// What tells an open file from any other that may later have the same descriptor; 0: it is closed.
+// Tells an open file from any other that may later have the same descriptor; 0: it is closed.
 uint64_t file_identity(int fd);
 
 // "20261121-081502" (UTC) with its NUL into `out`, which has 16 bytes.

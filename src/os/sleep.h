@@ -6,7 +6,7 @@
 
 namespace hummock::os {
 
-// What else this layer keeps of a thread, side by side: such storage is short.
+// What else this layer keeps for each thread, side by side, because such storage is short.
 struct ThreadWords {
   uint32_t number;       // futex_number()
   uint32_t stack_bytes;  // see linux_backtrace.cc
@@ -18,7 +18,7 @@ uint32_t futex_number();
 // In the child of a fork, whose thread has another number.
 void forget_futex_number();
 
-// Of a wait that tells not who it is.
+// For a wait that does not say who waits.
 inline constexpr uint32_t kAnyone = ~uint32_t{0};
 
 // Sleeps while the word has this value; may return without reason. Keeps errno, as all of these do. `who`:

@@ -93,7 +93,7 @@ uintptr_t find_by_walk(size_t total, size_t align, size_t before, MayStand may) 
   return 0;
 }
 
-// What map() handed out, for unmap_maps(): of records, which are never given back one by one.
+// The records that map() handed out, for unmap_maps(); none is returned by itself.
 constexpr size_t kMostMaps = 256;
 void* maps[kMostMaps];
 size_t map_count;  // atomic, relaxed

@@ -1,5 +1,5 @@
-// What only Windows has: large pages by privilege, options beside the DLL, and leaving a process that goes
-// on.
+// Parts that only Windows has: large pages by privilege, options beside the DLL, and leaving a process that
+// goes on.
 #ifndef HUMMOCK_OS_WINDOWS_H
 #define HUMMOCK_OS_WINDOWS_H
 

@@ -13,7 +13,7 @@ struct Calls {
   void* (*virtual_alloc)(void* at, size_t size, uint32_t type, uint32_t protection);
   bool (*virtual_free)(void* at, size_t size, uint32_t type);
   size_t (*large_page_minimum)();
-  // What stands between a process and large pages: its token, the privilege's number, its granting.
+  // The calls by which a process gets large pages: its token, the privilege's number, granting it.
   bool (*open_process_token)(void** token);
   bool (*lookup_lock_memory)(void* luid);
   bool (*adjust_privilege)(void* token, const void* luid);  // true with error 1300: not granted

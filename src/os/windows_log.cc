@@ -1,4 +1,4 @@
-// What the region log, and the base layer, ask of Windows. A descriptor is 1, 2, or a handle of the system's.
+// What the region log and the base layer need of Windows. A descriptor is 1, 2, or a handle of the system's.
 #include <windows.h>
 
 #include <string.h>
@@ -14,7 +14,7 @@ const char* conf_text;
 
 int log_file = -1;  // written by open_append and close_log
 
-// What was said before the log was open: it comes after its first line. The library starts in one thread.
+// Messages from before the log was open, which come after its first line. The library starts in one thread.
 char early[2048];
 size_t early_length;
 

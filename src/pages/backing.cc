@@ -263,7 +263,7 @@ void unmap_region(const NewRegion& fresh, size_t size) {
 
 bool advise_block(char* start, size_t bytes) {
   const HugePages mode = values.huge_pages;
-  // What a program takes so much of at once, it may mean to use little of: not without being told.
+  // A program that takes so much at once may use little of it: huge pages only if the user asked for them.
   if (mode == HugePages::off || mode == HugePages::automatic || !back_offs.transparent.may(os::now_ms()))
     return false;
   const char* why = ask_transparent(start, bytes);

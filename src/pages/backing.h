@@ -1,4 +1,4 @@
-// What kind of pages stands behind the heap, and what is asked of the system for it.
+// Which pages back the heap, and what Hummock asks of the system for that.
 //
 // Large pages come in three ways: set aside by the administrator (hugetlb), transparent ones that the
 // kernel gives where it is asked (THP), or not at all. What one of them refuses, the next gets; a refused
@@ -11,7 +11,7 @@
 
 namespace hummock::pages {
 
-// Of each 2 MiB of a region, and how its free memory goes back.
+// What backs each 2 MiB of a region, and how its free memory goes back.
 enum class Backing : uint8_t {
   small,   // small pages: by slots
   loose,   // a huge page that huge_pages:auto made: small again by slots, once an eighth of it is free
@@ -34,7 +34,7 @@ class BackOff {
     return wait;
   }
   void served() { __atomic_store_n(&wait_, 0, __ATOMIC_RELAXED); }
-  // What was the reason is gone: the next try may be made at once.
+  // The reason for the refusal is gone: try again at once.
   void forgive() {
     served();
     __atomic_store_n(&until_, 0, __ATOMIC_RELAXED);
@@ -46,7 +46,7 @@ class BackOff {
   uint64_t until_ = 0, wait_ = 0;  // ms; atomic, relaxed: hints
 };
 
-// Of the three ways to large pages.
+// One for each of the three ways to large pages.
 struct BackOffs {
   BackOff set_aside_2m, set_aside_1g, transparent;
 };
@@ -62,7 +62,7 @@ struct NewRegion {
 // the options want and the system gives. No lock may be held.
 NewRegion map_region(size_t size);
 
-// One that came to nothing.
+// Unmaps a region that came to nothing.
 void unmap_region(const NewRegion& fresh, size_t size);
 
 // A block with a mapping of its own. True when huge pages were asked for.
@@ -75,7 +75,7 @@ void take_reserve();
 // Large pages that were refused may be had now: no pause is waited for.
 void forgive_refusals();
 
-// What of huge_reserve no region has yet; and its return, at the end of all.
+// The part of huge_reserve that no region has yet; and its return, at the very end.
 size_t reserved_bytes();
 void drop_reserve();
 bool reserve_is_locked();

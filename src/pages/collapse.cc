@@ -92,7 +92,7 @@ bool is_in_use(const Candidate& candidate) {
   return count >= pages - pages / 4;
 }
 
-// One to be promoted now, or null; *more: others may be.
+// A huge page to promote now, or null; *more: there may be others.
 HugePage* find_promotable(bool* more) {
   for (unsigned tries = 0; tries < kTries; ++tries) {
     const Candidate candidate = find_candidate();

@@ -98,7 +98,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   if (relaxed(pinned_bytes) != 0) {
     take_copies();
-    // What no region was made of yet: of a giant page it became small with the rest.
+    // The part that became no region yet: that of a giant page became small with the rest.
     if (reserve.backing == Backing::pinned && giant_count == 0) {
       if (reserve.left != 0) os::unmap(reserve.next, reserve.left);
       reserve.left = 0;

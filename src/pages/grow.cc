@@ -84,7 +84,7 @@ bool add_space(unsigned slots) {
 bool may_name = true;  // atomic, relaxed: false once the system has refused
 bool first_is_named;   // atomic, relaxed: two threads may both name it
 
-// One call for each region but the first: a small program makes none.
+// One call for each region except the first, so a small program makes none.
 void name_regions() {
   Region* newest = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
   if (newest->next == nullptr || !relaxed(may_name) || !options::values.observe) return;

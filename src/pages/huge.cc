@@ -205,7 +205,7 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
     tail = take_tail(header);
   }
   if (bytes < before) {
-    // What stays mapped stays the block's.
+    // What stays mapped remains the block's.
     if (!unmap_or_purge(start + bytes, before - bytes + tail) && !os::kMustCommit) bytes = before + tail;
   } else if (os::resize_in_place(start, before + tail, bytes)) {
     note_fresh(bytes - before - tail);

@@ -61,7 +61,7 @@ SlabHeader* take_fitting(size_t bytes, bool whole) {
   return best;
 }
 
-// What is longer than the block becomes its tail, if there is a place for one more.
+// The part beyond the block becomes its tail, if there is a place for one more.
 SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
   if (header == nullptr) return nullptr;
   os::Event event;
@@ -85,7 +85,7 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
   return header;
 }
 
-// What waits longest: a mapping, or one with a tail. Null: nothing.
+// The one that waits longest: a mapping, or a block with a tail. Null: there is none.
 SlabHeader* oldest_resting() {
   SlabHeader* oldest = kept.back();
   for (unsigned i = 0; i < tail_count; ++i) {

@@ -17,7 +17,7 @@ namespace hummock::pages {
 inline constexpr size_t kHeaders = kSlotSize;
 inline constexpr size_t kFront = kSlotSize;  // inaccessible, before the headers of most
 
-// What of the mapping stands before the block.
+// The bytes of the mapping before the block.
 inline size_t before_start(const SlabHeader* header) {
   return kHeaders + (header->fronted ? kFront : 0);
 }
@@ -31,7 +31,7 @@ extern size_t resting_bytes;  // of kept mappings and tails; guarded by mappings
 inline uint64_t& tail_of(SlabHeader* header) {
   return header->remote;
 }
-// What of so many bytes behind a block is a tail; less stays the block's.
+// How many of so many bytes behind a block are a tail; a smaller part stays the block's.
 inline size_t tail_worth(size_t bytes) {
   return bytes < kSlotSize ? 0 : bytes;
 }
@@ -46,7 +46,7 @@ SlabHeader* keep(SlabHeader* header);
 // Null: none. The second: only one that had the length.
 SlabHeader* reuse(size_t bytes, size_t* tail);
 SlabHeader* reuse_whole(size_t bytes, size_t* tail);
-// One that was stuck, which reads zero and is perhaps longer, or null.
+// A mapping that was stuck, which reads as zeros and may be longer, or null.
 SlabHeader* take_stuck(size_t bytes);
 
 // Unmapping can fail where the map count is exhausted: then at least the memory goes back. False: it did.

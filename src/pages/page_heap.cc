@@ -39,7 +39,7 @@ void note_peak() {
 constexpr size_t kSlotsToTell = (1 << 20) / kSlotSize;
 size_t told_slots;  // in use when it was last told. Guarded by page_lock.
 
-// What slabs have never handed out is looked at only then: others write to its line.
+// Looks at what slabs have never handed out only then, because others write to its line.
 void tell_use_of_spans() {
   const size_t apart = used_slots > told_slots ? used_slots - told_slots : told_slots - used_slots;
   if (apart >= kSlotsToTell && apart > told_slots / 64) tell_use();
@@ -51,7 +51,7 @@ void count_taken(unsigned slots) {
   tell_use_of_spans();
 }
 
-// What is given stays as dirty, so the peak is no higher.
+// The memory stays as dirty as it was, so the peak is no higher.
 void count_given(unsigned slots) {
   __atomic_store_n(&used_slots, used_slots - slots, __ATOMIC_RELAXED);
   tell_use_of_spans();
@@ -191,8 +191,8 @@ Span take_locked(unsigned slots, unsigned align) {
   return still_fits(slots * kSlotSize) ? take_span(slots, align) : Span{nullptr, false};
 }
 
-// One thread adds a region, and those who wait look again: else each of many that start at once would add
-// one.
+// One thread adds a region, and the others wait and look again. Otherwise each of many threads that start at
+// once would add one.
 Span take_grown(unsigned slots, unsigned align) {
   os::LockGuard guard(growth_lock);
   for (int attempt = 0; attempt < 3; ++attempt) {

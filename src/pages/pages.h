@@ -64,7 +64,7 @@ inline bool is_behind() {
 // Gives back what has been free for long enough, or is beyond the budget: some of it, with a few system
 // calls; see also collapse_one(). Cheap when nothing is due. True when a while had passed since the last.
 bool tick(uint64_t now_ms);
-// What is free now is due: it goes with the next ticks.
+// Makes all memory due that is free now: it goes with the next ticks.
 void ask_trim(uint64_t now_ms);
 // Gives back all but `keep` bytes. True when something was.
 bool purge_all(size_t keep);

@@ -76,7 +76,7 @@ size_t budget_slots() {
   return budget < room ? budget : room;
 }
 
-// What one call may do, and what it did.
+// How much one call may do, and what it did.
 struct Slice {
   unsigned calls;     // to the system, left
   size_t slots;       // given back
@@ -118,8 +118,8 @@ Run oldest_run(unsigned most, uint64_t before) {
   return {page->region, slot, count_purgeable(page->region, slot, most, before)};
 }
 
-// Of the longest run that has memory, or the oldest: few calls give much back, and short runs serve again
-// soon.
+// Part of the longest run that has memory, or of the oldest: so few calls return much, and short runs soon
+// serve again.
 Run largest_run(unsigned most) {
   const SlabHeader* run = longest_warm_run();
   if (run == nullptr) return oldest_run(most, kForEver);
@@ -246,7 +246,7 @@ void flush_entry(unsigned number) {
   if (SlabHeader* header = close_entry(number)) give_span(header);
 }
 
-// Of the span caches; all of them in some quarter of the decay time.
+// Flushes some of the span caches; all of them within a quarter of the decay time.
 void flush_some(uint64_t now, uint64_t decay) {
   constexpr unsigned kParts = 32;
   if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) < decay / 4 / kParts) return;
@@ -370,7 +370,7 @@ size_t purge_inside(const SlabHeader* slab, uint16_t pages) {
 bool purge_all(size_t keep) {
   os::Event().log("Flush request", nullptr, keep, 0, "to keep");
   for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
-  // What others free from now on is none of this call's.
+  // This call ignores what others free from now on.
   const uint64_t before = keep == 0 ? os::now_ms() : 0;
   const size_t most = keep == 0 ? SIZE_MAX : keep / kSlotSize;
   bool any = false, done = false;

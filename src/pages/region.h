@@ -30,7 +30,7 @@ struct HugePage {
 
   uint32_t warm() const { return dirty & ~used; }
   bool is_full() const { return __builtin_popcount(used) >= kFullSlots; }
-  // What may go back now: a huge page is not split for a little.
+  // The slots that may go back now: a huge page is not split for a few.
   uint32_t purgeable() const {
     if (backing == Backing::small) return warm();
     if (backing == Backing::loose) return is_full() ? 0 : warm();
@@ -57,7 +57,7 @@ inline char* HugePage::start() const {
   return region->base + size_t{number} * (kSlotsPerHugePage * kSlotSize);
 }
 
-// What is taken ahead of need: by huge_reserve, or because a page of 1 GiB holds many regions.
+// Memory taken before it is needed: by huge_reserve, or because a page of 1 GiB holds many regions.
 struct Reserve {
   char* next;
   size_t left;
@@ -107,7 +107,7 @@ void count(const HugePage* page);
 // Sets the backing of a huge page that stands in its lists.
 void set_backing(HugePage* page, Backing backing);
 
-// Of a huge page that stands in its lists, if it is loose: before a part of its memory goes.
+// Call this before a part of a huge page's memory goes, if the page is in its lists and loose.
 void make_small(HugePage* page);
 
 // Brings in_use_lately up to date.

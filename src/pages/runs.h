@@ -32,7 +32,7 @@ SlabHeader* run_of(Region* region, unsigned slot);
 // The first slot of [first, end), which are free, that has memory; `end` if none has.
 unsigned first_warm(const Region* region, unsigned first, unsigned end);
 
-// One of the longest runs that have memory; null: there is none.
+// A run from among the longest that have memory; null: there is none.
 SlabHeader* longest_warm_run();
 
 inline bool is_free(const Region* region, unsigned slot) {

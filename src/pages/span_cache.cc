@@ -16,8 +16,8 @@ base::OwnLine<uint32_t> open_slots;  // lengths of all open entries; atomic, rel
 unsigned next_excess;                // atomic, relaxed: entries are closed in turn
 unsigned refusals;                   // atomic, relaxed: of spans, as nothing more could be opened
 
-// Of which one closes an entry: what is in use now finds room in the end, and where more is in use than may
-// be open, few spans come and go for it.
+// One in this many refusals closes an entry: so what is in use now finds room in the end, and where more is
+// in use than may be open, few spans come and go for it.
 constexpr unsigned kRefusalsPerClose = 4;
 
 uint32_t most_open() {

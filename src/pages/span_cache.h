@@ -35,7 +35,7 @@ inline bool is_span(const SlabHeader* entry) {
   return reinterpret_cast<uintptr_t>(entry) > 1;
 }
 
-// What stands there, or null.
+// Takes what the entry holds, or null.
 inline SlabHeader* take_entry(SlabHeader*& entry) {
   SlabHeader* span = relaxed(entry);
   if (!is_span(span)) return nullptr;

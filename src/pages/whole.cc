@@ -59,7 +59,7 @@ void count_touched(size_t pages) {
   size_t purged = relaxed(hidden_purged);
   if (purged == 0) return;
   const size_t again = pages < purged ? pages : purged;
-  // Who comes in between is not counted.
+  // A thread that comes in between is not counted.
   if (!__atomic_compare_exchange_n(&hidden_purged, &purged, purged - again, false, __ATOMIC_RELAXED,
                                    __ATOMIC_RELAXED))
     return;

@@ -139,7 +139,7 @@ void open_bin(Cache* cache, uint32_t bucket, hummock_proxy_warmup_t warmup) {
   const uint32_t unused = wanted == 0 ? 0 : take_fresh(proxy_of(cache)->pools[bucket], wanted, &fresh.first);
   fresh.end = fresh.first + unused;
   wanted -= unused;
-  // What was used before and is back must do for the rest.
+  // The rest must come from elements that were used before and are back.
   while (wanted != 0) {
     const unsigned count = take_some(cache, bucket, wanted < kBatch ? wanted : kBatch);
     if (count == 0) break;

@@ -100,7 +100,7 @@ void open_pools(Proxy* proxy, const Plan& plan) {
     pool.elements = static_cast<uint32_t>(plan.pool_bytes / size);
     pool.links = links;
     links += pool.elements;
-    // Of a marked granule the inline calls take the first byte for the start of an element.
+    // The inline calls take the first byte of a marked granule for the start of an element.
     const bool plain = size % kGranule == 0 && !proxy->counting;
     pool.mark = plain ? HUMMOCK_PROXY_MARK_PLAIN : HUMMOCK_PROXY_MARK_SPECIAL;
   }

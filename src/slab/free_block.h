@@ -1,5 +1,4 @@
-// What stands in a free block: its link, twice. A link is the next block of its list ^ a secret of the
-// process.
+// A free block holds its link, twice. A link is the next block of its list ^ a secret of the process.
 //
 // malloc follows a link only when both words agree, and clears the second. So a write to one of them shows,
 // whatever it writes; what is written to both leads to an address nobody chose, most often to none, which
@@ -71,7 +70,7 @@ inline void* next_of(void* block, uintptr_t kind = 0) {
   const uintptr_t link = relaxed(link_word(block));
   return agree(block, link, kind) ? reinterpret_cast<void*>(link ^ secret()) : kNoLink;
 }
-// Of blocks that other threads freed.
+// The next block in a list of blocks that other threads freed.
 inline void* next_remote(void* block) {
   return next_of(block, kRemote);
 }

@@ -179,7 +179,7 @@ size_t purge(SlabHeader* slab, Held* held) {
     // race: then a block there that is freed twice is told when it is handed out.
     close_frees(slab);
   }
-  // What the system refuses is left out all the same, until it is handed out.
+  // A page that the system refuses to take is left out all the same, until it is handed out.
   return free == 0 ? 0 : pages::purge_inside(slab, static_cast<uint16_t>(free));
 }
 

@@ -51,7 +51,7 @@ size_t purge_own(SlabHeader* slab);
 // ---------------------------------------------------------------------------- One thread of the process at a
 // time may be between take_back and the push_remote that ends it.
 
-// What others freed and nobody drained, in use again.
+// Blocks that other threads freed and nobody drained, in use again.
 struct Held {
   void* first;
   void* last;

@@ -72,7 +72,7 @@ List carve(SlabHeader* slab) {
   return list;
 }
 
-// What the owner freed.
+// Takes what the owner freed.
 Rest take_freed(SlabHeader* slab) {
   const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
   const Rest rest = {slab->free, in_use - slab->live, 0};
@@ -99,7 +99,7 @@ base::OwnLine<uintptr_t> secret_word;
 void make_secret(uint64_t random) {
   uint64_t word = random;
   if (kMarksLinks) {
-    // What seldom stands in a program's memory: no address, no small number, no text, no usual fraction.
+    // Bits that are rare in a program's memory: no address, no small number, no text, no usual fraction.
     const uint64_t upper = 0xe080 | (random >> 48 & 0x0f7f);
     word = upper << 48 | (random & 0xffffffff0000) | upper;
   }
@@ -163,7 +163,7 @@ void open_frees(SlabHeader* slab) {
 
 namespace {
 
-// What an earlier use of the slot left there is hidden under the slab, or goes if too much is.
+// Memory that an earlier use of the slot left is hidden under the slab, or goes if too much is.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
   const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
   if (much) pages::note_hidden_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
@@ -201,7 +201,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
-  // What was pushed since the last slab ended here had been freed before.
+  // Blocks pushed since the last slab ended here had been freed before.
   if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
   return slab;
 }
@@ -222,7 +222,7 @@ void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
 
 namespace {
 
-// Of one step.
+// The most blocks taken in one step.
 constexpr uint32_t kMostTaken = 128;
 constexpr size_t kBytesTaken = 8 << 10;
 
@@ -233,7 +233,7 @@ void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {
   close_frees(slab);
 }
 
-// What others freed; the count is 0 where all of it stood in pages that are gone.
+// Takes what other threads freed; the count is 0 if all of it was in pages that are gone.
 Rest take_returned(SlabHeader* slab) {
   const Returned returned = take_remote(slab);
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
@@ -257,7 +257,7 @@ void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   return first;
 }
 
-// What others freed: each link is made anew.
+// Relinks what other threads freed: makes each link anew.
 void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
   for (; most != 0; --most) {

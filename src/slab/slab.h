@@ -1,5 +1,5 @@
-// One slab: carving, its free list, draining what others freed, and the checks that find misuse.
-// All functions but push_remote need the slab to be the caller's (owned, or shared under its shard).
+// One slab: carving, its free list, draining what other threads freed, and the checks that find misuse. For
+// all functions except push_remote the slab must be the caller's (owned, or shared under its shard).
 #ifndef HUMMOCK_SLAB_SLAB_H
 #define HUMMOCK_SLAB_SLAB_H
 
@@ -67,7 +67,7 @@ void open_frees(SlabHeader* slab);
 // From now on the slab's lists are for this bin. What stood in its free list is in use, and `rest`'s.
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest);
 
-// What others freed: a chain, and the blocks of pages that are gone. The count is of both.
+// What other threads freed: a chain, and the blocks of pages that are gone. The count includes both.
 struct Returned {
   void* chain;
   uint32_t count;

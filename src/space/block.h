@@ -47,7 +47,7 @@ inline uint64_t size_in(uint64_t header) {
 inline unsigned alignment_code(uint64_t header) {
   return static_cast<unsigned>(header >> kSizeBits) & 15;
 }
-// What a block of that code is aligned to, whatever was asked for.
+// The alignment of a block of that code, whatever was asked for.
 inline size_t alignment_of(unsigned code) {
   return kGranule << (code == kOwnRecord ? 0 : code);
 }

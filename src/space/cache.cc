@@ -1,4 +1,5 @@
-// What a thread keeps at hand: malloc and free, and how a thread gets its cache. See cache_inside.h.
+// The blocks that a thread keeps at hand: malloc and free, and how a thread gets its cache. See
+// cache_inside.h.
 #include "space/cache.h"
 
 #include "os/thread.h"
@@ -91,7 +92,7 @@ namespace {
 void end_of_thread(void* record) {
   Cache* cache = static_cast<Cache*>(record);
   Space* space = cache->space;
-  // What the thread frees at its very end goes to the pool: nobody would end another cache.
+  // Blocks that the thread frees at its very end go to the pool: nobody would end another cache.
   near = {space->serial, nullptr};
   if (!enter(space)) return;
   drop_cache(cache);

@@ -1,10 +1,11 @@
-// Who is inside a cache: its thread, or who empties it.
+// Which thread is inside a cache: its own, or one that empties it.
 //
-// A thread's cache is its own: it says that it is inside by a plain store and looks whether somebody wants to
-// empty it. Who has entered the space may empty others' caches: it claims them, makes sure that every thread
-// sees that by a barrier in all of them, and waits for those that are inside, a few instructions each. A
-// thread that finds its cache claimed, or itself inside already, since it is in a signal handler, uses the
-// pool. Where the system has no such barrier, the thread's store is an exchange.
+// A thread's cache is its own: with a plain store it says that it is inside, and then looks whether another
+// thread wants to empty the cache. A thread that has entered the space may empty others' caches. It claims
+// them, makes sure by a barrier in all threads that each of them sees that, and waits for those that are
+// inside, a few instructions each. A thread that finds its cache claimed, or finds itself inside already
+// because it is in a signal handler, uses the pool. If the system has no such barrier, the thread's store is
+// an exchange.
 #ifndef HUMMOCK_SPACE_CACHE_INSIDE_H
 #define HUMMOCK_SPACE_CACHE_INSIDE_H
 

@@ -14,7 +14,7 @@ Cache* own_cache(const Space* space) {
   return static_cast<Cache*>(pthread_getspecific(space->cache_key));
 }
 
-// Who runs is out of it in a few instructions; who does not must be let run.
+// A thread that runs is out in a few instructions; one that does not must be let run.
 void wait_for(const Cache* cache) {
   constexpr int kSpins = 200;
   // acquire: pairs with the release in end().

@@ -156,7 +156,7 @@ void unmap(Space* space) {
   }
 }
 
-// Of the record of blocks at rest.
+// Bytes of the record of cached blocks.
 uint64_t rest_bytes(const Space* space) {
   return space->threads == Threads::owner && space->cache_blocks != 0 ? rest_size(space->cache_largest) : 0;
 }
@@ -172,7 +172,7 @@ void copy_text(char* to, size_t room, const char* from) {
   to[length] = '\0';
 }
 
-// Of one thread, where the program did not choose: little beside the space.
+// How much one thread's cache may hold if the program did not choose: little, compared with the space.
 uint64_t cache_room(uint64_t initial) {
   constexpr uint64_t kMost = 512 << 10;
   const uint64_t part = initial / 256;
@@ -307,7 +307,7 @@ int expand(Space* space, size_t bytes) {
   if (!enter(space)) return errno;
   Control* control = space->control;
   int error = 0;
-  // What AT_FIRST left out comes first.
+  // First do what AT_FIRST left out.
   if (control->pending != 0) {
     error = grow(space, control->pending - control->bytes) ? 0 : errno;
     if (error == 0) control->pending = 0;

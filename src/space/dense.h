@@ -9,7 +9,7 @@ namespace hummock::space {
 inline constexpr uint64_t kNext = 0;  // in a free range: the next of its class
 inline constexpr uint64_t kSlot = 8;  // and where the link stands that leads to this one
 
-// Of a block's header, what a change of size leaves as it is.
+// The part of a block's header that a change of size leaves as it is.
 inline constexpr uint64_t kKept = kPrevFree | kAlignmentMask;
 
 inline void mark(Engine* engine, uint64_t list) {
@@ -92,8 +92,8 @@ __attribute__((always_inline)) inline void make_free(Engine* engine, uint64_t at
   set_header(engine, at, seal(at) | size | kFree);
 }
 
-// Of the range at `at`, `room` bytes long and in no list, the first `size` bytes become a block. Returns
-// its size.
+// Makes a block of the first `size` bytes of the range at `at`, which is `room` bytes long and in no list.
+// Returns its size.
 __attribute__((always_inline)) inline uint64_t make_block(Engine* engine, uint64_t at, uint64_t room,
                                                           uint64_t size, uint64_t bits) {
   const uint64_t rest = room - size;
@@ -133,7 +133,7 @@ __attribute__((always_inline)) inline uint64_t take_from(Engine* engine, uint64_
   return at;
 }
 
-// What is freed at `*at`, whose header is `mine`, takes in the free range before it, if there is one.
+// Joins what is freed at `*at`, whose header is `mine`, to the free range before it, if there is one.
 __attribute__((always_inline)) inline void join_before(Engine* engine, uint64_t* at, uint64_t* size,
                                                        uint64_t mine) {
   if ((mine & kPrevFree) == 0) return;

@@ -59,7 +59,7 @@ uint64_t engine_size(uint64_t maximum);
 // zeroed, see records_of().
 Engine* make_engine(void* place, uint64_t maximum, Policy policy, uint64_t records);
 
-// What make_engine() put between the lists and the first block.
+// The records that make_engine() put between the lists and the first block.
 inline void* records_of(Engine* engine) {
   return reinterpret_cast<char*>(engine) + engine->lists * sizeof(uint64_t);
 }
@@ -116,8 +116,8 @@ inline uint64_t header(const Engine* engine, uint64_t at) {
       reinterpret_cast<const uint64_t*>(reinterpret_cast<const char*>(engine) + at - kHeader),
       __ATOMIC_RELAXED);
 }
-// What was stored before must be there when the header is, for whoever finds the headers of a process
-// that died: the compiler keeps the order, and a dead process's stores are all done.
+// Earlier stores must be there when the header is, for the process that finds the headers of a dead one: the
+// compiler keeps the order, and a dead process's stores are all done.
 inline void set_header(Engine* engine, uint64_t at, uint64_t value) {
   __atomic_signal_fence(__ATOMIC_RELEASE);
   __atomic_store_n(&word(engine, at - kHeader), value, __ATOMIC_RELAXED);

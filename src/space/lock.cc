@@ -63,7 +63,7 @@ int make_mutex(Control* control) {
 
 namespace {
 
-// Who had the lock died in it. The headers say what is live; all else is made from them.
+// The holder of the lock died in it. The headers say what is live; everything else is rebuilt from them.
 bool recover(Space* space) {
   Control* control = space->control;
   if (!rebuild(space->engine)) {
@@ -86,7 +86,7 @@ bool enter_mutex(Space* space) {
     return true;
   }
   pthread_mutex_t* mutex = &space->control->mutex;
-  // Who sleeps has it passed on, which takes long: where the holder runs, it will be free in a moment.
+  // Passing the lock to a sleeper takes long; if the holder runs, it will be free in a moment.
   for (int i = 0; space->descriptor < 0 && i < kTries; ++i) {
     if (pthread_mutex_trylock(mutex) == 0) return true;
     os::pause_cpu();

@@ -73,7 +73,7 @@ __attribute__((noinline)) void* malloc_listed(Engine* engine, uint64_t size) {
   return payload(engine, take_open<true>(engine, size));
 }
 
-// What rests does not serve.
+// No cached block fits.
 __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   const Rest* rest = space->rest;
   if (__builtin_expect((rest->in_run != 0) | (space->engine->open_size < rest->part), false)) {
@@ -165,7 +165,7 @@ __attribute__((noinline)) void* malloc_late_resting(Space* space, size_t request
   return enter_as<Threads::owner>(space) ? malloc_resting_inside(space, request) : nullptr;
 }
 
-// What may not rest, or is none to free.
+// Frees a block that may not be cached, or finds that it is not one.
 __attribute__((noinline)) void free_awake(Space* space, void* p) {
   const Engine* engine = space->engine;
   const uint64_t at = offset_of(engine, p);

@@ -160,8 +160,8 @@ void add_handle(Space* space) {
   set_first(space);
 }
 
-// Who is asked may be in the middle of a malloc: it waits for nobody, and the spaces' own locks are not
-// taken.
+// The process that is asked may be in the middle of a malloc: this waits for nobody and takes none of the
+// spaces' own locks.
 uint32_t list(hummock_page_space_t* rows, uint32_t room, uint64_t* all) {
   if (!registry_lock.try_lock()) return 0;
   uint32_t count = 0;

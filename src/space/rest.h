@@ -46,7 +46,7 @@ inline Rest::List* small_list(Rest* rest, uint64_t size) {
 inline Rest::List* large_list(Rest* rest, uint64_t size) {
   return &rest->lists[kOneSize / kGranule - (kOneSize >> kStepLog)] + (size >> kStepLog);
 }
-// Of lists when blocks of requests up to `largest` rest; those of one size are always there.
+// The number of lists when blocks of requests up to `largest` are cached; those of one size are always there.
 inline uint64_t rest_lists(size_t largest) {
   const uint64_t size = resting_size(largest);
   return kOneSize / kGranule + (size < kOneSize ? 0 : (size >> kStepLog) - (kOneSize >> kStepLog) + 1);
@@ -74,7 +74,7 @@ inline bool is_short(const Engine* engine, const Rest* rest) {
   return engine->open_size < rest->part && engine->levels < rest->enough;
 }
 
-// Of a header without its seal: what must be 0 for the block to be live, not at rest, and not aligned.
+// Bits of a header without its seal that must be 0 for the block to be live, not cached, and not aligned.
 inline constexpr uint64_t kUnrestful = ~(kSizeMask | kPrevFree);
 
 // A list's first block, if it has `size` bytes, as all have where the list is of one size; else 0. It is

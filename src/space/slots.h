@@ -19,7 +19,7 @@ inline unsigned order_of(uint64_t size) {
   return 64u - static_cast<unsigned>(__builtin_clzll(size - 1));
 }
 
-// What lies behind the frontier looks like one free range to who walks.
+// The memory behind the frontier looks like one free range to a walk.
 inline void set_frontier(Engine* engine, uint64_t at) {
   if (at != engine->end) set_header(engine, at, seal(at) | (engine->end - at) | kFree);
 }

@@ -98,8 +98,8 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
 
 namespace {
 
-// What others freed stands in a chain until the owner takes it: its payload says so, since only the
-// owner may change its header. Memory may hold what an earlier space left: the mark is of this one.
+// A block that another thread freed is in a chain until the owner takes it. Its payload says so, because only
+// the owner may change its header. Memory may hold what an earlier space left: the mark is this space's.
 uint64_t remote_mark(const Space* space, uint64_t at) {
   return ~((at + (space->serial << kSizeBits)) * 0xD1342543DE82EF95u);
 }
@@ -197,7 +197,7 @@ __attribute__((noinline)) void free_late(Space* space, void* p) {
 
 template <Threads kThreads, Policy kPolicy>
 void free_in(Space* space, void* p) {
-  // What others freed can wait for the owner's next malloc.
+  // Blocks that others freed can wait for the owner's next malloc.
   const bool inside = kThreads == Threads::owner ? is_owner(space) : enter_at_once<kThreads>(space);
   if (__builtin_expect(!inside, false)) return free_late<kThreads, kPolicy>(space, p);
   if (__builtin_expect(offset_of(space->engine, p) >= space->engine->end, false)) {  // null, most often

@@ -119,7 +119,7 @@ inline bool has_remote(const Control* control) {
   return (control->taken | __atomic_load_n(&control->remote, __ATOMIC_RELAXED)) != 0;
 }
 
-// Of Control::turn.
+// Adds one to the ticket in Control::turn.
 inline constexpr uint64_t kNextTurn = uint64_t{1} << 32;
 inline uint32_t served_in(uint64_t turn) {
   return static_cast<uint32_t>(turn >> 32);
@@ -235,7 +235,7 @@ inline uint64_t find_block(const Space* space, const char* call, const void* p, 
   const Engine* engine = space->engine;
   uint64_t at = offset_of(engine, p);
   if (__builtin_expect(at >= engine->end, false)) bad_block(space, call, p);
-  // Of a misaligned `at` the lowest bits are above the seal's: it cannot fit.
+  // For a misaligned `at` the lowest bits are above the seal's, so it cannot fit.
   *found = header(engine, at);
   uint64_t value = *found ^ seal(at);
   if (__builtin_expect((value & kWrong) == 0, true)) return at;
@@ -253,7 +253,7 @@ inline uint64_t live_block(const Space* space, const char* call, const void* p) 
   return at;
 }
 
-// What block_size() is of a request that no space has room for.
+// The block_size() of a request that no space has room for.
 inline constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;
 inline uint64_t size_for(size_t request) {
   return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
@@ -264,7 +264,8 @@ void* allocate_more(Space* space, uint64_t size, size_t align);
 // The calls of an owner with a cache.
 void* malloc_resting(Space* space, size_t request);
 void free_resting(Space* space, void* p);
-// What other threads' caches hold, and this one's, goes back to the pool; entered. False: there was nothing.
+// Returns to the pool what the caches of this thread and all others hold; call it entered. False: there was
+// nothing.
 bool empty_caches(Space* space);
 // Around a fork, entered: no cache changes; then all go on, or, in the child, all but the calling thread's
 // end.

@@ -1,4 +1,4 @@
-// What walks: the full walk, its checks, and the repair after a process died inside the engine.
+// Walks: the full walk, its checks, and the repair after a process died inside the engine.
 #include "base/bits.h"
 #include "space/open.h"
 

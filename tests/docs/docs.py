@@ -2,10 +2,12 @@
 """Holds the documents to the sources. Prints one line for each thing that is not so.
 
 Usage: docs.py SOURCE one_malloc_one_free|links|options|reference
+       docs.py SOURCE sizes PROGRAM
 """
 
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -124,7 +126,7 @@ def reference():
         if f"api/{header.name}.md" not in nav:
             yield f"docs/site/mkdocs.yml: {header.name} has no page"
         page, described = api.page_of(header.name, read(header))
-        functions = re.findall(r"^HUMMOCK_EXPORT[^;]*?\b(\w+)\(", code_of(header), re.M)
+        functions = re.findall(r"^HUMMOCK_EXPORT[^;]*?\b([a-z]\w+)\(", code_of(header), re.M)
         found += len(functions)
         for name in functions:
             if name not in described or not re.search(rf"\b{name}\(", page):
@@ -135,7 +137,38 @@ def reference():
         yield f"only {found} functions were found; does this test still read the headers?"
 
 
+# Where a document names a size: the document, its words around the number, and the number's name and unit in sizes.cc.
+SIZES = [
+    ("design.md", r"comes in \*regions\* of ([\d.]+) MiB", "region", 1 << 20),
+    ("design.md", r"A region has (\d+) \*slots\*", "slots in a region", 1),
+    ("design.md", r"\*slots\* of ([\d.]+) KiB", "slot", 1 << 10),
+    ("design.md", r"\*header\* of (\d+) bytes", "slab header", 1),
+    ("layout.md", r"\*\*regions\*\* of ([\d.]+) MiB", "region", 1 << 20),
+    ("layout.md", r"has (\d+) \*\*slots\*\*", "slots in a region", 1),
+    ("layout.md", r"\*\*slots\*\* of ([\d.]+) KiB", "slot", 1 << 10),
+    ("layout.md", r"\*\*slab headers\*\* of (\d+) bytes", "slab header", 1),
+    ("layout.md", r"a table of ([\d,]+) distances", "map entries", 1),
+    ("layout.md", r"(\d+) slots are a \*\*huge page\*\*", "slots in a huge page", 1),
+    ("layout.md", r"A first-class heap's record is ([\d.]+) KiB", "first-class heap record", 1 << 10),
+    ("layout.md", r"A thread's record is ([\d.]+) KiB", "thread record", 1 << 10),
+    ("layout.md", r"([\d.]+) KiB of it hold", "remote entries", 1 << 10),
+]
+
+
+def sizes():
+    printed = subprocess.run([sys.argv[3]], capture_output=True, text=True, check=True).stdout
+    real = {name: int(value) for name, value in (line.split(": ") for line in printed.splitlines())}
+    for document, words, name, unit in SIZES:
+        said = re.findall(words, read(ROOT / "docs" / document))
+        if len(said) != 1:
+            yield f"{document}: {len(said)} places are like {words!r}; this test reads one"
+            continue
+        digits = len(said[0].partition(".")[2])
+        if float(said[0].replace(",", "")) != round(real[name] / unit, digits):
+            yield f"{document}: {name} is {said[0]}, in the code {real[name] / unit:g}"
+
+
 if __name__ == "__main__":
-    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference}[sys.argv[2]]())
+    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference, "sizes": sizes}[sys.argv[2]]())
     print("\n".join(wrong))
     sys.exit(1 if wrong else 0)

@@ -209,15 +209,15 @@ std::string markdown_table(const Json& document, const std::string& by) {
   const std::vector<std::string> names = names_of(document);
   const std::vector<Row> rows = rows_of(document, by.c_str());
   std::string text = fmt::format(
-      "Time for the same work / peak memory, {}'s being 1.00; lower is better, the least of a line is bold. "
-      "Each line is the geometric mean of its cells (workload × threads × size), of which it has as many as "
-      "the figure after its name says.",
+      "Time for the same work / peak memory, as a multiple of {}'s. Lower is better; the lowest of a row is "
+      "bold. Each row is the geometric mean over its cells (workload × threads × size); the number after the "
+      "name is how many.",
       document.value("baseline", ""));
   const auto has_failed = [](const Row& row) {
     return std::find(row.failed.begin(), row.failed.end(), true) != row.failed.end();
   };
   if (std::any_of(rows.begin(), rows.end(), has_failed))
-    text += " With ! or error some cells failed; they are not in the mean.";
+    text += " ! or error: some cells failed and are not in the mean.";
   text += "\n\n| " + by;
   std::string rule = "\n|---|";
   for (const std::string& name : names) {

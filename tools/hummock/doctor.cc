@@ -21,7 +21,7 @@ void print_text(const std::vector<Finding>& findings, int status) {
 
 DoctorCommand::DoctorCommand(CLI::App& app) {
   command_ =
-      app.add_subcommand("doctor", "say what this machine gives to a memory allocator, and how to get more");
+      app.add_subcommand("doctor", "say what this machine offers a memory allocator, and how to get more");
   command_->add_flag("--json", json_, "print as JSON");
   command_->add_option("--root", root_, "look at the files below this folder instead of /")
       ->check(CLI::ExistingDirectory);

@@ -94,7 +94,7 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
   top_ = app.add_subcommand("top", "watch the processes that run on Hummock, or one of them");
   top_->add_option("process", which_, "its number, its program's name, or a cgroup; else all");
   stats_ = app.add_subcommand("stats", "show what the heap of a running process holds");
-  trim_ = app.add_subcommand("trim", "have a running process give free memory back");
+  trim_ = app.add_subcommand("trim", "make a running process return its free memory");
   set_ = app.add_subcommand("set", "set an option of a running process");
   for (CLI::App* command : {stats_, trim_, set_}) {
     command->add_option("process", which_, "its number, its program's name, or a cgroup below /sys/fs/cgroup")

@@ -77,7 +77,8 @@ std::optional<int> read_leaks_options(int count, char** arguments, LeaksOptions*
 }
 
 LeaksCommand::LeaksCommand(CLI::App& app) {
-  command_ = app.add_subcommand("leaks", "show blocks that nothing points to when a program ends, or growth");
+  command_ = app.add_subcommand(
+      "leaks", "show which blocks nothing points to when a program ends, or what grows in a process");
   add_leaks_options(command_, &options_);
 }
 

@@ -38,39 +38,41 @@ int dispatch(int count, char** arguments) {
   RunOptions options;
   CLI::App* run_command = app.add_subcommand("run", "run a program with Hummock as its malloc");
   run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
-  run_command->add_flag("--verbose", options.verbose, "print at start what is in effect");
+  run_command->add_flag("--verbose", options.verbose, "print at start which options are in effect");
   run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
   run_command
       ->add_option("--profile", options.profile,
-                   "show at its end where it asked for the memory that it held, or write that to FILE")
+                   "show at its end where it asked for the memory it held, or write that to FILE")
       ->expected(0, 1)
       ->default_str(RunOptions::kDefaultProfile)
       ->type_name("[=FILE]");
   run_command
       ->add_option("--log", options.log,
-                   "log what goes to and from the system, to malloc_<process>.log or FILE")
+                   "log what memory comes from the system and goes back, in malloc_<process>.log or FILE")
       ->expected(0, 1)
       ->default_str(RunOptions::kDefaultLog)
       ->type_name("[=FILE]");
-  run_command->add_option("--decay", options.decay_ms, "milliseconds until free memory goes back");
+  run_command->add_option("--decay", options.decay_ms,
+                          "milliseconds until free memory returns to the system");
   run_command->add_option("--conf", options.conf, "options as key:value,key:value");
   run_command->add_option("--lib", options.library, "the library to preload");
   // The library says what of these values it does not understand: it knows them best.
   auto* initial = run_command->add_option("--initial", options.space_initial,
-                                          "serve malloc from a deterministic space of this size alone");
+                                          "serve malloc only from a deterministic space of this size");
   const auto of_space = [&](CLI::Option* option) { option->needs(initial); };
-  of_space(run_command->add_option("--expand", options.space_expand, "bytes by which it expands; 0: never"));
+  of_space(run_command->add_option("--expand", options.space_expand,
+                                   "by how many bytes the space expands; 0: never"));
   of_space(run_command->add_option("--reserve", options.space_reserve,
-                                   "when it gets its memory: start, firstalloc"));
-  of_space(run_command->add_flag("--lock", options.space_lock, "keep it in memory"));
-  of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "in huge pages"));
-  of_space(run_command->add_flag("--zero", options.space_zero, "malloc hands out zeros"));
+                                   "when the space takes its memory: start or firstalloc"));
+  of_space(run_command->add_flag("--lock", options.space_lock, "keep the space in memory"));
+  of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "put the space on huge pages"));
+  of_space(run_command->add_flag("--zero", options.space_zero, "make malloc hand out zeros"));
   run_command->add_option("program", options.command, "the program and its arguments, after --")->required();
   run_command->prefix_command(false)->positionals_at_end()->footer(kRunNotes);
 
   std::string name;
   CLI::App* check_command =
-      app.add_subcommand("check", "say whether a program can run on Hummock, or a process does");
+      app.add_subcommand("check", "say whether a program can run on Hummock, or whether a process does");
   check_command->add_option("program", name, "its name or path, or the number of a process")->required();
   check_command->footer(kCheckNotes);
   SpacesOptions watched;
@@ -97,6 +99,11 @@ int dispatch(int count, char** arguments) {
   TraceCommands trace_commands(app);
   LeaksCommand leaks_command(app);
   BenchCommand bench_command(app);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_footer() != kExamples) continue;  // it has its own
+    command->footer(examples_of(command->get_name()));
+    for (CLI::App* inner : command->get_subcommands(nullptr)) inner->footer("");
+  }
 
   if (count < 2) {
     std::cout << app.help();

@@ -39,8 +39,8 @@ TraceCommands::TraceCommands(CLI::App& app) {
   record_->positionals_at_end()->footer(kRecordNotes);
 
   ReplayOptions& options = replay_options_;
-  replay_ =
-      app.add_subcommand("replay", "replay a recorded program on other allocators; which is best for it?");
+  replay_ = app.add_subcommand(
+      "replay", "replay a recorded program on several allocators and find the best one for it");
   replay_->add_option("file", options.file, "the trace")->required();
   replay_
       ->add_option("--with", options.with, "allocators: glibc, hummock, jemalloc and others, or NAME=LIBRARY")

@@ -3,24 +3,75 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace hummock::tool {
 
 const char kExamples[] =
     "Examples:\n"
     "  hummock run -- ./server --port 80        run a program on Hummock\n"
-    "  hummock check ./server                   will it work, and if not, what to do\n"
+    "  hummock check ./server                   will it work? if not, what to do\n"
     "  hummock check 1234                       does process 1234 run on Hummock?\n"
     "  hummock run --checked -- ./server        find overflows and uses after free\n"
     "  hummock run --stats -- ./server          print statistics at the end\n"
     "  hummock profile 1234                     which functions hold its memory\n"
-    "  hummock record -- ./server               record its calls; hummock replay tells the best allocator "
-    "for it\n"
-    "  hummock leaks -- ./server                what nothing points to when it ends\n"
-    "  hummock bench --quick                    compare with other allocators here\n"
-    "  hummock doctor                           what this machine gives to an allocator\n"
+    "  hummock record -- ./server               record its calls; hummock replay finds its best allocator\n"
+    "  hummock leaks -- ./server                which blocks nothing points to when it ends\n"
+    "  hummock bench --quick                    compare Hummock with the other allocators found here\n"
+    "  hummock doctor                           does this machine hold Hummock back?\n"
     "\n"
-    "hummock COMMAND --help says more; so does man hummock.";
+    "hummock COMMAND --help says more, and so does man hummock.";
+
+// Of commands that say no more than this at the end of their help.
+const std::pair<const char*, const char*> kExamplesOf[] = {
+    {"log",
+     "Examples:\n"
+     "  hummock run --log -- ./server            writes malloc_<process>.log\n"
+     "  hummock log malloc_4711.log              a timeline\n"
+     "  hummock log malloc_4711.log --html log.html   the same with curves, for a browser"},
+    {"spaces",
+     "Examples:\n"
+     "  hummock spaces 1234\n"
+     "  hummock spaces 1234 --map --every 1      how full each part is, each second"},
+    {"symbolize",
+     "Example:\n"
+     "  hummock run --checked -- ./tests 2>report; hummock symbolize <report"},
+    {"completion",
+     "Examples:\n"
+     "  eval \"$(hummock completion bash)\"\n"
+     "  hummock completion fish > ~/.config/fish/completions/hummock.fish"},
+    {"version", ""},
+    {"doctor",
+     "Examples:\n"
+     "  hummock doctor\n"
+     "  hummock doctor --json\n"
+     "\n"
+     "Exit status: 0; 1 something costs this user something; 2 wrong use."},
+    {"ps", "Examples:\n  hummock ps\n  hummock ps --json"},
+    {"top", "Examples:\n  hummock top\n  hummock top redis-server"},
+    {"stats",
+     "Examples:\n"
+     "  hummock stats 1234\n"
+     "  hummock stats redis-server --every 2s\n"
+     "  hummock stats 1234 --json"},
+    {"trim", "Example:\n  hummock trim 1234"},
+    {"set", "Example:\n  hummock set 1234 decay_ms=100"},
+    {"export", "Example:\n  hummock export --listen 127.0.0.1:9475"},
+    {"bench",
+     "Examples:\n"
+     "  hummock bench --quick --html report.html\n"
+     "  hummock bench server frames --against jemalloc,mimalloc --threads 1,8\n"
+     "  hummock bench --programs\n"
+     "  hummock bench compare old.json new.json\n"
+     "\n"
+     "docs/benchmarks.md says how it measures."},
+};
+
+const char* examples_of(const std::string& command) {
+  for (const auto& [name, examples] : kExamplesOf)
+    if (command == name) return examples;
+  return "";
+}
 
 const char kRunNotes[] =
     "Hummock checks the program, then becomes it: the process keeps its number and gets every signal.\n"

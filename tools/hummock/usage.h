@@ -17,6 +17,8 @@ std::string explain(const CLI::App& app, int count, char** arguments, const CLI:
 
 // What follows the list of commands in `hummock --help`, and the options in that of `run` and `check`.
 extern const char kExamples[];
+// What the help of a command ends with that says no more than this; empty: nothing.
+const char* examples_of(const std::string& command);
 extern const char kRunNotes[];
 extern const char kCheckNotes[];
 
