@@ -243,6 +243,7 @@ class Monitor(unittest.TestCase):
                 self.assertEqual(program.stdout.readline(), "ready\n")
                 done = hummock("spaces", str(program.pid), "--json", "--map", "--sort", "name")
                 table = hummock("spaces", str(program.pid), "--map")
+                self.assertIn('blank is free, then ".:-=+*%@#" from a ninth in use to all', table.stdout)
                 program.communicate("\n")
         self.assertEqual((done.stderr, done.returncode), ("", 0))
         external, internal = json.loads(done.stdout)

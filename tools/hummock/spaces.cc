@@ -99,6 +99,8 @@ uint64_t largest_free(const Memory& process, uint64_t engine_at, const space::En
   return std::max(open, header ? space::size_in(*header) : 0);
 }
 
+constexpr const char* kLevels = " .:-=+*%@#";
+
 // How full each 256th of the blocks' extent is.
 class Map {
  public:
@@ -119,7 +121,7 @@ class Map {
     for (size_t cell = 0; cell < kMapCells; ++cell) {
       const uint64_t length = std::max<uint64_t>(1, start_of(cell + 1) - start_of(cell));
       const uint64_t level = std::min<uint64_t>(9, (used_[cell] * 9 + length - 1) / length);
-      text += start_of(cell) >= known ? '?' : " .:-=+*%@#"[level];
+      text += start_of(cell) >= known ? '?' : kLevels[level];
     }
     return text;
   }
@@ -244,6 +246,13 @@ void print_table(const std::vector<SpaceRow>& rows) {
            achieved_text(row.achieved).c_str());
     for (size_t at = 0; at < row.map.size(); at += kMapWidth)
       printf("  |%s|\n", row.map.substr(at, kMapWidth).c_str());
+  }
+  if (std::any_of(rows.begin(), rows.end(), [](const SpaceRow& row) { return !row.map.empty(); })) {
+    printf(
+        "Each mark is a 256th of its space, in order of address: blank is free, then \"%s\" from a ninth in "
+        "use "
+        "to all; ? is unknown.\n",
+        kLevels + 1);
   }
 }
 
