@@ -105,15 +105,15 @@ class Described(unittest.TestCase):
                      "never")
         self.finding("transparent huge pages", "fine", {own: "always inherit [madvise] never", THP + "enabled": "[never]"})
         self.finding("transparent huge pages", "fine", {own: "always [inherit] madvise never"}, "", "madvise")
-        self.finding("defragmentation for them", "finding",
+        self.finding("defragmentation for huge pages", "finding",
                      {THP + "defrag": "always defer defer+madvise madvise [never]"},
                      "echo defer+madvise > /" + THP + "defrag")
-        self.finding("defragmentation for them", "note", {THP + "defrag": "[always] defer madvise never"})
+        self.finding("defragmentation for huge pages", "note", {THP + "defrag": "[always] defer madvise never"})
         self.finding("transparent huge pages of this session", "finding",
                      {"proc/self/status": GOOD["proc/self/status"].replace("THP_enabled:\t1", "THP_enabled:\t0")}, "")
 
     def test_set_aside(self):
-        topic = "huge pages set aside"
+        topic = "reserved huge pages"
         none = {POOL + "nr_hugepages": "0", POOL + "free_hugepages": "0"}
         self.finding(topic, "note", none, "sysctl -w vm.nr_overcommit_hugepages=1024", "0 of 2 MiB")  # by default not needed
         for name, value in (("HUMMOCK_CONF", "decay_ms:1,huge_pages:2m"), ("HUMMOCK_HUGE_PAGES", "require"),
@@ -229,7 +229,7 @@ class This(unittest.TestCase):
         self.assertIn(os.uname().release, found["kernel"]["state"])
         if huge_pool.thp_mode() != "none":
             self.assertEqual(found["transparent huge pages"]["state"], huge_pool.thp_mode())
-        self.assertIn(f"{huge_pool.read('nr_hugepages')} of 2 MiB", found["huge pages set aside"]["state"])
+        self.assertIn(f"{huge_pool.read('nr_hugepages')} of 2 MiB", found["reserved huge pages"]["state"])
         limit = subprocess.run(["sh", "-c", "ulimit -l"], capture_output=True, text=True, check=True).stdout.strip()
         shown = found["locked memory limit"]["state"]
         if limit == "unlimited":
@@ -249,9 +249,9 @@ class This(unittest.TestCase):
 
     def test_the_pool(self):
         if huge_pool.read("nr_hugepages") != 0:
-            self.skipTest("pages are set aside here")
+            self.skipTest("pages are reserved here")
         with unittest.mock.patch.dict(os.environ, {"HUMMOCK_HUGE_PAGES": "2m"}):
-            self.fixes("huge pages set aside", huge_pool.FOLDER + "nr_overcommit_hugepages", "0")
+            self.fixes("reserved huge pages", huge_pool.FOLDER + "nr_overcommit_hugepages", "0")
 
     def test_transparent(self):
         if huge_pool.thp_mode() == "none":
@@ -260,7 +260,7 @@ class This(unittest.TestCase):
         own = "/" + THP + "hugepages-2048kB/enabled"
         if os.path.exists(own):
             self.fixes("transparent huge pages", own, "never")
-        self.fixes("defragmentation for them", "/" + THP + "defrag", "never")
+        self.fixes("defragmentation for huge pages", "/" + THP + "defrag", "never")
 
     def test_map_count(self):
         self.fixes("mappings of a process", "/proc/sys/vm/max_map_count", "60000")

@@ -14,7 +14,7 @@ void print_text(const std::vector<Finding>& findings, int status) {
     if (!each.fix.empty()) std::cout << "        to change it: " << each.fix << "\n";
     if (!each.hint.empty()) std::cout << "        (" << each.hint << ")\n";
   }
-  std::cout << (status == 0 ? "Nothing is to be done.\n" : "The lines marked !! say what is to be done.\n");
+  std::cout << (status == 0 ? "There is nothing to do.\n" : "The lines marked !! say what to do.\n");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void check_library(const Facts& facts, Findings& out) {
   if (library.empty()) {
     out.push_back({"library", Level::finding, "libhummock.so.1 is not beside the tool",
                    "hummock run has nothing to preload", "",
-                   "install Hummock anew, or name the library: hummock run --lib"});
+                   "reinstall Hummock, or name the library: hummock run --lib"});
     return;
   }
   std::string why;
@@ -69,7 +69,7 @@ void check_kernel(const Facts& facts, Findings& out) {
   const std::string release = facts.text("/proc/sys/kernel/osrelease").value_or("unknown");
   int major = 0, minor = 0;
   if (sscanf(release.c_str(), "%d.%d", &major, &minor) != 2) {
-    out.push_back({"kernel", Level::note, release, "its version cannot be told", ""});
+    out.push_back({"kernel", Level::note, release, "its version is unknown", ""});
     return;
   }
   const int version = major * 100 + minor;
@@ -77,11 +77,12 @@ void check_kernel(const Facts& facts, Findings& out) {
   if (version < 514) {
     finding.level = Level::note;
     finding.consequence =
-        "before 5.14 memory cannot be brought in ahead of use: huge_reserve has no effect on transparent "
-        "huge pages, and a page set aside that is missing in the end kills the program";
+        "before 5.14 Hummock cannot populate memory before its use: huge_reserve has no effect on "
+        "transparent "
+        "huge pages, and a reserved page that is missing in the end kills the program";
   } else if (version < 601) {
     finding.level = Level::note;
-    finding.consequence = "before 6.1 memory that is in use cannot be moved onto huge pages (MADV_COLLAPSE)";
+    finding.consequence = "before 6.1 the kernel cannot move memory in use onto huge pages (MADV_COLLAPSE)";
   }
   out.push_back(finding);
 }
@@ -90,8 +91,8 @@ void check_rseq(const Facts& facts, Findings& out) {
   if (!facts.is_real()) return;
   // Refused for its arguments: the call is there.
   const bool there = syscall(SYS_rseq, nullptr, 0, 0, 0) == 0 || errno != ENOSYS;
-  out.push_back({"restartable sequences", Level::fine, there ? "there" : "not there",
-                 there ? "" : "Hummock does without; tcmalloc would fall back to slower caches", ""});
+  out.push_back({"restartable sequences", Level::fine, there ? "yes" : "no",
+                 there ? "" : "Hummock does not need them; tcmalloc would fall back to slower caches", ""});
 }
 
 // ---- Huge pages ---------------------------------------------------------------------------------
@@ -118,21 +119,21 @@ void check_thp(const Facts& facts, Findings& out) {
     finding.fix = "echo madvise > " + path;
   } else if (*mode == "madvise") {
     finding.consequence =
-        "Hummock asks for them where they pay: huge_pages:auto (large heaps) or huge_pages:thp";
+        "Hummock asks for them where they help: huge_pages:auto (large heaps) or huge_pages:thp";
   } else if (*mode == "always") {
     finding.level = Level::note;
     finding.consequence =
-        "every program takes 2 MiB where it touches a byte; Hummock holds its first 32 MiB out of that";
+        "every program takes 2 MiB where it touches a byte; Hummock keeps its first 32 MiB on small pages";
     finding.fix = "echo madvise > " + path;
   }
   out.push_back(finding);
   const std::optional<std::string> defrag = facts.chosen(std::string(kThp) + "defrag");
   if (!defrag || *mode == "never") return;
-  Finding second{"defragmentation for them", Level::fine, *defrag, "", "", ""};
+  Finding second{"defragmentation for huge pages", Level::fine, *defrag, "", "", ""};
   if (*defrag == "never") {
     second.level = Level::finding;
     second.consequence =
-        "huge pages are given only while whole ones happen to be free, which ends with uptime";
+        "the kernel gives huge pages only while whole ones happen to be free, which ends with uptime";
     second.fix = "echo defer+madvise > " + std::string(kThp) + "defrag";
   } else if (*defrag == "always") {
     second.level = Level::note;
@@ -145,7 +146,7 @@ void check_thp(const Facts& facts, Findings& out) {
 void check_thp_of_process(const Facts& facts, Findings& out) {
   if (facts.field("/proc/self/status", "THP_enabled").value_or("1") != "0") return;
   out.push_back({"transparent huge pages of this session", Level::finding, "disabled by PR_SET_THP_DISABLE",
-                 "what is started from here gets none, whatever its options", "",
+                 "a program started from here gets none, whatever its options", "",
                  "start the program from a session whose parent has not set it"});
 }
 
@@ -153,7 +154,7 @@ void check_pool(const Facts& facts, Findings& out) {
   const std::string folder = std::string(kPools) + "hugepages-2048kB/";
   const std::optional<Number> all = facts.number(folder + "nr_hugepages");
   if (!all) {
-    out.push_back({"huge pages set aside", Level::note, "this kernel has none of 2 MiB",
+    out.push_back({"reserved huge pages", Level::note, "this kernel has none of 2 MiB",
                    "huge_pages:2m, 1g and require get none", ""});
     return;
   }
@@ -165,18 +166,17 @@ void check_pool(const Facts& facts, Findings& out) {
   std::ostringstream state;
   state << *all << " of 2 MiB (nr_hugepages), " << free << " free, " << more
         << " more on demand (nr_overcommit_hugepages)";
-  Finding finding{"huge pages set aside", Level::fine, state.str(), "", "", ""};
+  Finding finding{"reserved huge pages", Level::fine, state.str(), "", "", ""};
   if (to_have < kPagesOfRegion) {
     // An eighth of the memory, on demand: nothing is taken from others before it is used.
     const Number kib = facts.number_field("/proc/meminfo", "MemTotal").value_or(0);
     const Number pages = std::max<Number>(64, kib / 2048 / 8);
     finding.level = asks_for_pool() ? Level::finding : Level::note;
     finding.consequence =
-        "matters only to who asks for them: fewer than the 16 that the first region takes: huge_pages:2m "
-        "falls back to transparent ones, "
-        "huge_pages:require does not start";
+        "only matters if you ask for them: there are fewer than the 16 that the first region takes, so "
+        "huge_pages:2m falls back to transparent ones and huge_pages:require does not start";
     finding.fix = "sysctl -w vm.nr_overcommit_hugepages=" + std::to_string(more + pages);
-    finding.hint = "early, while memory is not fragmented; vm.nr_hugepages sets them aside for good";
+    finding.hint = "early, while memory is not fragmented; vm.nr_hugepages reserves them for good";
   }
   out.push_back(finding);
 }
@@ -185,13 +185,13 @@ void check_giant_pool(const Facts& facts, Findings& out) {
   const std::string path = std::string(kPools) + "hugepages-1048576kB/nr_hugepages";
   const std::optional<Number> all = facts.number(path);
   if (!all) return;
-  Finding finding{"huge pages of 1 GiB", Level::fine, std::to_string(*all) + " set aside", "", "", ""};
+  Finding finding{"huge pages of 1 GiB", Level::fine, std::to_string(*all) + " reserved", "", "", ""};
   if (*all == 0) {
     finding.level = Level::note;
     finding.consequence = "huge_pages:1g falls back to pages of 2 MiB";
     finding.fix = "echo 4 > " + path;
     finding.hint =
-        "fewer come where memory is fragmented; hugepagesz=1G hugepages=4 on the kernel's command line is "
+        "you get fewer while memory is fragmented; hugepagesz=1G hugepages=4 on the kernel's command line is "
         "certain";
   }
   out.push_back(finding);
@@ -208,11 +208,11 @@ void check_rights(const Facts& facts, Findings& out) {
   constexpr unsigned kIpcLock = 14, kSysAdmin = 21;
   const std::string user = facts.field("/proc/self/status", "Uid").value_or("unknown");
   const bool lock = has_capability(facts, kIpcLock), admin = has_capability(facts, kSysAdmin);
-  out.push_back(
-      {"rights", Level::fine,
-       "user " + user.substr(0, user.find_first_of(" \t")) + ", CAP_IPC_LOCK " + (lock ? "yes" : "no") +
-           ", CAP_SYS_ADMIN " + (admin ? "yes" : "no"),
-       admin ? "" : "the commands below are for root; Hummock itself needs no rights for huge pages", ""});
+  out.push_back({"rights", Level::fine,
+                 "user " + user.substr(0, user.find_first_of(" \t")) + ", CAP_IPC_LOCK " +
+                     (lock ? "yes" : "no") + ", CAP_SYS_ADMIN " + (admin ? "yes" : "no"),
+                 admin ? "" : "the commands below need root; Hummock itself needs no rights for huge pages",
+                 ""});
 }
 
 // "Max locked memory         8388608              8388608              bytes"; nothing: unlimited or unknown.
@@ -239,7 +239,7 @@ void check_memlock(const Facts& facts, Findings& out) {
         "root first raises the hard limit in /etc/security/limits.conf: * - memlock unlimited; then log in "
         "anew";
   } else if (limit && *limit < kGiB) {
-    finding.consequence = "does not bind this user, who has CAP_IPC_LOCK; others: ulimit -l";
+    finding.consequence = "does not apply to this user, who has CAP_IPC_LOCK; for others: ulimit -l";
   }
   out.push_back(finding);
 }

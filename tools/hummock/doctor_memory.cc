@@ -26,7 +26,8 @@ void check_overcommit(const Facts& facts, Findings& out) {
     finding.level = Level::finding;
     finding.state += ", " + size_text(now) + " of " + size_text(limit) + " promised";
     finding.consequence =
-        "each region counts whole against the limit, touched or not: malloc may return null while memory "
+        "each region counts as a whole against the limit, touched or not: malloc may return null while "
+        "memory "
         "is free";
     finding.fix = "sysctl -w vm.overcommit_memory=0";
   }
@@ -40,7 +41,7 @@ void check_map_count(const Facts& facts, Findings& out) {
   if (*most < 65530) {
     finding.level = Level::finding;
     finding.consequence =
-        "below the usual 65,530: with many blocks above 16 MiB, or many huge pages given back one by one, "
+        "below the usual 65,530: with many blocks above 16 MiB, or many huge pages returned one by one, "
         "the system refuses to map and unmap";
     finding.fix = "sysctl -w vm.max_map_count=262144";
   }
@@ -74,8 +75,8 @@ void check_cgroup(const Facts& facts, Findings& out) {
     finding.level = Level::note;
     finding.state = size_text(*least) + (used ? ", " + size_text(*used) + " used" : "");
     finding.consequence =
-        "the kernel kills a process of the group when it is reached; huge_reserve takes three quarters of "
-        "what is left at most";
+        "at this limit the kernel kills a process of the group; huge_reserve takes at most three quarters of "
+        "what is left";
     if (used && *used >= *least / 10 * 9) {
       finding.level = Level::finding;
       finding.fix = "echo " + std::to_string(*least * 2) + " > " + where;
@@ -86,10 +87,10 @@ void check_cgroup(const Facts& facts, Findings& out) {
 
 void check_pressure(const Facts& facts, Findings& out) {
   if (facts.text("/proc/pressure/memory")) {
-    out.push_back({"memory pressure", Level::fine, "the kernel tells of it", "", ""});
+    out.push_back({"memory pressure", Level::fine, "the kernel reports it", "", ""});
   } else {
-    out.push_back({"memory pressure", Level::note, "the kernel does not tell of it (PSI)",
-                   "background:on gives memory back by time alone, not when others are short of it", "",
+    out.push_back({"memory pressure", Level::note, "the kernel does not report it (PSI)",
+                   "background:on returns memory only after a time, not when others are short of it", "",
                    "psi=1 on the kernel's command line"});
   }
 }
@@ -101,7 +102,7 @@ void check_numa(const Facts& facts, Findings& out) {
   if (several) {
     finding.level = Level::note;
     finding.consequence =
-        "memory stands on the node of the thread that touches it first; huge pages set aside are spread "
+        "memory is on the node of the thread that touches it first; reserved huge pages are spread "
         "over the nodes";
     finding.fix = "numactl --interleave=all program";
     finding.hint = "or --cpunodebind=0 --membind=0 for a program that fits into one node";
@@ -122,7 +123,7 @@ void check_memory(const Facts& facts, Findings& out) {
   if (total != 0 && available < total / 20) {
     finding.level = Level::finding;
     finding.consequence =
-        "less than a twentieth is to be had: huge pages are not, and the kernel may kill a process soon";
+        "less than a twentieth is available: there are no huge pages, and the kernel may soon kill a process";
     finding.hint = "ps aux --sort=-rss | head shows who has it";
   }
   out.push_back(finding);

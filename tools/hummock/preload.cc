@@ -103,7 +103,7 @@ std::string read_pipe(int end) {
 std::string reason_of_loader(const std::string& errors) {
   const std::string_view before = "cannot be preloaded (";
   const size_t at = errors.find(before);
-  if (at == std::string::npos) return "it does not answer as Hummock does";
+  if (at == std::string::npos) return "it does not answer like Hummock";
   const size_t from = at + before.size();
   const size_t end = errors.find("): ignored", from);
   return errors.substr(from, end == std::string::npos ? end : end - from);
@@ -153,7 +153,7 @@ std::string trial(const std::string& name) {
   if (child < 0) return strerror(error);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (said_active == "0") return "another malloc goes before it";
+  if (said_active == "0") return "another malloc takes precedence over it";
   return !said_active.empty() ? "" : reason_of_loader(said);
 }
 

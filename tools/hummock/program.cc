@@ -87,7 +87,7 @@ void read_sections(const std::string& content, const Elf64_Ehdr& header, Program
       const auto* symbols = table<Elf64_Sym>(content, section.sh_offset, count);
       for (uint64_t k = 0; symbols != nullptr && k < count; ++k) {
         if (defines(symbols[k], "malloc"))
-          program.own_malloc = "defines its own malloc, which goes before a preloaded one";
+          program.own_malloc = "defines its own malloc, which takes precedence over a preloaded one";
         for (const auto& [symbol, name] : kSanitizers)
           if (text(symbols[k].st_name) == symbol) program.sanitizer = name;
       }
@@ -173,9 +173,9 @@ std::string obstacle(const Program& program) {
   if (program.foreign) return "built for another architecture than this Hummock";
   if (program.holds_hummock) return "";
   if (program.elf && program.is_static) return "statically linked: nothing can be preloaded into it";
-  if (program.musl) return "stands on musl, and this Hummock on glibc";
+  if (program.musl) return "uses musl, and this Hummock glibc";
   if (!program.sanitizer.empty())
-    return "built with " + program.sanitizer + ", which brings a malloc of its own";
+    return "built with " + program.sanitizer + ", which brings its own malloc";
   if (program.privileged)
     return "runs with more rights than yours (set-uid, set-gid or capabilities): the loader ignores preloads";
   return "";
@@ -208,7 +208,7 @@ std::string listed(const Program& program, const std::string& preload) {
 std::string doubt(const Program& program) {
   if (!program.own_malloc.empty()) return program.own_malloc;
   if (!program.allocators.empty())
-    return "is linked to " + program.allocators.front() + "; a preloaded malloc goes before it";
+    return "is linked to " + program.allocators.front() + "; a preloaded malloc takes precedence over it";
   return "";
 }
 
