@@ -4,7 +4,7 @@ import html
 
 # Blue and orange can be told apart by everyone; the others are shades of grey.
 OURS, SYSTEM = "#2166ac", "#d6604d"
-PEERS = ["#777", "#999", "#bbb"]
+PEERS = ["#00755c", "#8b3aa8", "#a67c00", "#49306b"]
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6676; --line: #d8dde4; --ground: #fff; --better: #2166ac;
@@ -22,6 +22,12 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 .key span { margin-right: 1.4em; white-space: nowrap } .key i { display: inline-block; width: 1.2em; height: .35em;
   vertical-align: middle; margin-right: .4em }
 """
+
+
+def colours_of(samples):
+    """A colour for each allocator, in their order."""
+    peers = iter(PEERS)
+    return [{"Hummock": OURS, "system": SYSTEM}.get(name) or next(peers, "#888") for name in samples]
 
 
 def curve(samples):
@@ -42,10 +48,8 @@ def curve(samples):
     for second in range(0, int(most_x) + 1):
         x, y = place(second, 0)
         out.append(f'<text x="{x:.1f}" y="{y + 20:.1f}" text-anchor="middle">{second} s</text>')
-    colours = iter(PEERS)
     key = []
-    for name, points in samples.items():
-        colour = {"Hummock": OURS, "system": SYSTEM}.get(name) or next(colours, "#888")
+    for (name, points), colour in zip(samples.items(), colours_of(samples)):
         thick = 3.5 if name == "Hummock" else 2
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
         out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="{thick}"/>')
@@ -59,9 +63,10 @@ def picture(samples):
     style = "<style>text { font: 13px system-ui, sans-serif; fill: #6b7685 } .grid { stroke: #8884 }</style>"
     most = max(max(y for _, y in points) for points in samples.values()) * 1.05
     names, lowest = [], 0.0
+    colours = dict(zip(samples, colours_of(samples)))
     for name, points in sorted(samples.items(), key=lambda item: -item[1][-1][1]):
         lowest = max(lowest + 17, 12 + 288 * (1 - points[-1][1] / most) + 4)  # none on another
-        names.append(f'<text x="896" y="{lowest:.0f}">{html.escape(name)} {points[-1][1]:,.0f} MiB</text>')
+        names.append(f'<text x="896" y="{lowest:.0f}" style="fill: {colours[name]}">{html.escape(name)} {points[-1][1]:,.0f} MiB</text>')
     return drawing.replace("<title>", style + "<title>", 1) + "\n".join(names) + "</svg>\n"
 
 
