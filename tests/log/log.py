@@ -89,8 +89,10 @@ class Contents(Case):
         self.assertEqual(log.options["log"], "log:malloc_%p.log (HUMMOCK_LOG)")
         self.assertEqual(log.options["decay_ms"], "decay_ms:1000 (default)")
         self.assertGreater(len(log.options), 10)
-        self.assertLessEqual({"Alloc SP", "Free", "Purge"}, log.kinds())
+        self.assertLessEqual({"Alloc SP", "Purge"}, log.kinds())
         self.assertTrue({"Grow", "Move"} & log.kinds())
+        # Where the large block could not grow in place, its old one was freed; where it stands is random.
+        self.assertTrue({"Grow", "Free"} & log.kinds())
         self.assertIn("peak", log.summary)
         total = int(re.search(r"(\d+) bytes", log.summary["mapped"]).group(1))
         self.assertGreaterEqual(total, 32 << 20)
