@@ -5,6 +5,7 @@
 #include "heap/slow_time.h"
 #include "os/os.h"
 #include "os/region_log.h"
+#include "pages/regret.h"
 #include "slab/gone.h"
 
 namespace hummock::heap {
@@ -56,8 +57,12 @@ enum class Look : uint8_t {
   at_once,
 };
 
+constexpr size_t kMostRegret = 32 << 20;
+
 bool rests_much() {
-  const size_t bound = pages::bound_by_use(size_t{6} << 20, 16);
+  const size_t regret = pages::slab_regret.value.bytes();
+  const size_t bound =
+      pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
   return rested > bound || resting > bound;
 }
 
@@ -79,6 +84,7 @@ size_t look_at(SlabHeader* slab, Look why) {
   slab::Held held;
   if (!slab::take_back(slab, word, &held)) return 0;
   const size_t bytes = slab::purge(slab, &held);
+  if (why == Look::after_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
   __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
   hand_over(slab, held.first, held.last, held.count, held.gone);
   return bytes;

@@ -107,7 +107,7 @@ static_assert(kRemoteBlocks <= 32);
 constexpr unsigned kBuckets = 32;
 
 void find_chains(const RemoteCache& remote, Chains* chains) {
-  uint8_t last[kBuckets];      // block of a bucket's slabs
+  uint8_t last[kBuckets];       // block of a bucket's slabs
   uint8_t next[kRemoteBlocks];  // the last one before it of the same bucket
   memset(last, kNone, sizeof last);
   chains->ends = 0;

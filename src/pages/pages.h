@@ -96,14 +96,8 @@ inline size_t bound_by_use(size_t least, size_t part) {
 // Small pages of slabs that no block was cut from yet; changed by so many. Those that may have memory, of
 // spans that were used before, are `hidden`: no purge finds them. Any thread.
 void note_untouched(ptrdiff_t pages, bool hidden);
-// Is more hidden than max(12 MiB, a quarter of what is in use)? Pages that were given back for it, and that
-// slabs hand out again soon after, raise the bound: else a program whose slabs come and go would have the
-// same pages given back each time.
+// Is more hidden than max(12 MiB, a quarter of what is in use), and what is regretted (pages/regret.h)?
 bool hides_much();
-void note_hidden_purged(size_t pages);
-// Small pages of a slab, which had no memory: blocks are cut from them now, and not the slab's first ones.
-void count_touched(size_t pages);
-void halve_hidden();
 
 // ---- Figures ------------------------------------------------------------------------------------
 

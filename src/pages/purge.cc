@@ -12,6 +12,7 @@
 #include "pages/limits.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 #include "pages/runs.h"
 #include "pages/span_cache.h"
 
@@ -57,7 +58,8 @@ void halve_regret(uint64_t now, uint64_t period) {
   regret_halved = now;
   excess_purged /= 2;
   set_relaxed(regretted, regretted / 2);
-  halve_hidden();
+  hidden_regret.value.halve();
+  slab_regret.value.halve();
   tell_use();
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);

@@ -62,8 +62,8 @@ struct SlabHeader {
   uint16_t live;     // blocks in use; those in a bin's lists, and those others freed and nobody drained, too
   Kind kind;         // atomic for large, huge and guarded blocks: who exchanges it for free owns the block
   uint8_t size_class;
-  uint8_t back;     // interior: slots back to the slab's header
-  bool home_frees;  // its own thread freed here after it was full: keep it when full again
+  uint8_t back;  // interior: slots back to the slab's header
+  bool full;     // owned: stands in the heap's list of full slabs
   // ---- The line of everybody else.
   alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags. In the
                                 // header of a region's first slot its record; huge: see pages/kept.h
@@ -81,7 +81,7 @@ struct SlabHeader {
   uint16_t slots;        // slots of the span
   uint16_t capacity;     // blocks it has room for
   bool listed;           // shared: stands in its shard's list. Guarded by the shard.
-  bool full;             // owned: stands in the heap's list of full slabs
+  bool home_frees;       // its own thread freed here after it was full: keep it when full again
   bool advised;          // huge: transparent huge pages were asked for
   bool fronted;          // huge: a slot stands before the headers that nobody may touch
   SlabHeader* prev;      // of `next`

@@ -4,6 +4,7 @@
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
@@ -25,13 +26,11 @@ void add_spans(Totals* sum) {
 
 base::OwnLine<size_t> untouched_small_pages;
 base::OwnLine<size_t> in_use_lately;
+base::OwnLine<Regret> hidden_regret, slab_regret;
 
 namespace {
 
-// All atomic, relaxed: figures.
-size_t hidden;         // of them
-size_t hidden_purged;  // given back because much was hidden, and not touched since
-size_t hidden_again;   // of those, touched again. Both are halved as time passes.
+size_t hidden;  // of them; atomic, relaxed: a figure
 
 constexpr size_t kMostHidden = 12 << 20;
 constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
@@ -47,28 +46,8 @@ bool hides_much() {
   const size_t bytes = relaxed(hidden) * kSmallPage;
   if (bytes <= kMostHidden) return false;
   const size_t most = relaxed(high_used) * kSlotSize + kMostAgain;
-  const size_t again = relaxed(hidden_again) * kSmallPage;
+  const size_t again = hidden_regret.value.bytes();
   return bytes > bound_by_use(kMostHidden, 4) + (again < most ? again : most);
-}
-
-void note_hidden_purged(size_t pages) {
-  __atomic_fetch_add(&hidden_purged, pages, __ATOMIC_RELAXED);
-}
-
-void count_touched(size_t pages) {
-  size_t purged = relaxed(hidden_purged);
-  if (purged == 0) return;
-  const size_t again = pages < purged ? pages : purged;
-  // A thread that comes in between is not counted.
-  if (!__atomic_compare_exchange_n(&hidden_purged, &purged, purged - again, false, __ATOMIC_RELAXED,
-                                   __ATOMIC_RELAXED))
-    return;
-  __atomic_fetch_add(&hidden_again, again, __ATOMIC_RELAXED);
-}
-
-void halve_hidden() {
-  set_relaxed(hidden_purged, relaxed(hidden_purged) / 2);
-  set_relaxed(hidden_again, relaxed(hidden_again) / 2);
 }
 
 // One lock after the other: a figure may be a little older than the next.

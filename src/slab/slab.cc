@@ -1,6 +1,7 @@
 #include "slab/slab.h"
 
 #include "base/message.h"
+#include "pages/regret.h"
 #include "slab/gone.h"
 
 namespace hummock::slab {
@@ -23,6 +24,7 @@ List take_gone(SlabHeader* slab) {
   const Range range = range_in_page(slab, page);
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
+  pages::slab_regret.value.note_needed(slab->slots);
   open_frees(slab);
   return link_up(slab, range);
 }
@@ -65,7 +67,7 @@ List carve(SlabHeader* slab) {
     const ptrdiff_t more = before - untouched_pages(slab);
     pages::note_untouched(-more, slab->gone.hides);
     // A slab of few blocks had no use for more.
-    if (!slab->gone.hides && carved != 0) pages::count_touched(static_cast<size_t>(more));
+    if (!slab->gone.hides && carved != 0) pages::hidden_regret.value.note_needed(static_cast<size_t>(more));
   }
   slab->live = slab->carved;
   open_frees(slab);
@@ -166,7 +168,7 @@ namespace {
 // Memory that an earlier use of the slot left is hidden under the slab, or goes if too much is.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
   const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
-  if (much) pages::note_hidden_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
+  if (much) pages::hidden_regret.value.note_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;
   pages::note_untouched(kSlotSize / kSmallPage, slab->gone.hides);
@@ -224,7 +226,7 @@ namespace {
 
 // The most blocks taken in one step.
 constexpr uint32_t kMostTaken = 128;
-constexpr size_t kBytesTaken = 8 << 10;
+constexpr size_t kBytesTaken = 16 << 10;
 
 // Pages that are gone, and hold blocks that others freed, are the slab's own again.
 void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {

@@ -35,7 +35,7 @@ struct Rest {
   uint32_t kind;  // kRemote or 0: see free_block.h
 };
 
-// The next of them as a bin's list, 8 KiB of them at most, or one; `rest`, whose count is not 0, keeps the
+// The next of them as a bin's list, 16 KiB of them at most, or one; `rest`, whose count is not 0, keeps the
 // others. All are the slab's.
 List take_some(SlabHeader* slab, Rest* rest);
 
