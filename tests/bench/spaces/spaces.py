@@ -176,7 +176,7 @@ class Spaces(unittest.TestCase):
         if chromium is None:
             self.skipTest("Chromium is not installed")
         done = run("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", f"--user-data-dir={self.path('profile')}",
-                   "--virtual-time-budget=30000", "--dump-dom", "file://" + self.path("r.html"), program=chromium)  # fmt: skip
+                   "--virtual-time-budget=30000", "--dump-dom", "file://" + self.path("r.html") + "#check", program=chromium)  # fmt: skip
         status = json.loads(done.stdout.split('id="report-status"')[1].split(">")[1].split("<")[0].replace("&quot;", '"').replace("&amp;", "&"))
         self.assertEqual(status["errors"], [])
         tables = {table["id"]: table["rows"] for table in status["tables"]}
