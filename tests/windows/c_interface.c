@@ -5,14 +5,7 @@
 #include <string.h>
 #include <windows.h>
 
-#define CHECK(condition)                                             \
-  do {                                                               \
-    if (!(condition)) {                                              \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      fflush(stdout);                                                \
-      ExitProcess(1);                                                \
-    }                                                                \
-  } while (0)
+#include "check.h"
 
 enum { kBlocks = 2000, kThreads = 4 };
 

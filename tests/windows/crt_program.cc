@@ -13,16 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
 #include "hummock/hummock.h"
-
-#define CHECK(condition)                                             \
-  do {                                                               \
-    if (!(condition)) {                                              \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      fflush(stdout);                                                \
-      ExitProcess(1);                                                \
-    }                                                                \
-  } while (0)
 
 namespace {
 
