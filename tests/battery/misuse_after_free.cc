@@ -150,16 +150,16 @@ void records_huge() {
 constexpr char kLinks[] = "overwritten link";
 constexpr char kUse[] = "use after free";
 constexpr char kRecords[] = "overwritten records";
-constexpr char kFree[] = "the rest of a free block belongs to nobody and is not looked at";
+constexpr char kFree[] = "Hummock does not check these bytes of a free block";
 
 constexpr Case kCases[] = {
     {"link_to_target", kLinks, "a freed block's first word set to the address of a variable", link_to_target},
     {"link_garbage", kLinks, "a freed block's first word set to 0x4141414141414141", link_garbage},
-    {"remote_link_to_target", kLinks, "the same of a block freed by another thread", remote_link_to_target},
-    {"remote_link_garbage", kLinks, "the same of a block freed by another thread", remote_link_garbage},
+    {"remote_link_to_target", kLinks, "the same in a block freed by another thread", remote_link_to_target},
+    {"remote_link_garbage", kLinks, "the same in a block freed by another thread", remote_link_garbage},
     {"link_same_length", kLinks, "a link set to a variable that holds 0, two from the end of the list",
      link_same_length},
-    {"remote_link_same_length", kLinks, "the same of blocks freed by another thread",
+    {"remote_link_same_length", kLinks, "the same in blocks freed by another thread",
      remote_link_same_length},
     {"remote_link_same_length_2", kLinks, "the same, two from the other end",
      remote_link_same_length_other_end},
@@ -167,17 +167,17 @@ constexpr Case kCases[] = {
      link_after_malloc},
     {"link_zeroed", kLinks, "a freed block's first word set to 0", link_zeroed},
     {"use_read", kUse, "a freed block is read", read_freed, 64, "a read leaves no trace",
-     "a read leaves no trace; what it sees is the poison"},
+     "a read leaves no trace; Hummock has poisoned the freed bytes"},
     {"use_write", kUse, "all 64 bytes of a freed block are written", write_small},
     {"use_write_far", kUse, "8 bytes near the end of a freed block are written", write_far, 64, kFree},
     {"use_write_middle", kUse, "all of a freed block of 20 KiB is written", write_middle, kMiddle, kFree},
     {"use_write_huge", kUse, "a freed block of 40 MiB is written", write_huge, kHuge,
-     "the memory has gone back to the system, which ends the program",
-     "the memory has gone back to the system, which ends the program"},
-    {"records_small", kRecords, "what the allocator knows of a 64-byte block is overwritten", records_small},
+     "the memory was returned to the system, so the write faults",
+     "the memory was returned to the system, so the write faults"},
+    {"records_small", kRecords, "the allocator's records of a 64-byte block are overwritten", records_small},
     {"records_zeroed", kRecords, "the same with zeros", records_zeroed},
-    {"records_large", kRecords, "the same of a block of 300 KiB", records_large, 300 * KiB},
-    {"records_huge", kRecords, "the same of a block of 40 MiB", records_huge, kHuge},
+    {"records_large", kRecords, "the same for a block of 300 KiB", records_large, 300 * KiB},
+    {"records_huge", kRecords, "the same for a block of 40 MiB", records_huge, kHuge},
 };
 
 }  // namespace

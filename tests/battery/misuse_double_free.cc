@@ -217,7 +217,7 @@ constexpr Case kCases[] = {
      then_other_thread},
     {"double_free_after_other_thread", "double free", "freed by another thread, then by its own",
      after_other_thread},
-    {"double_free_owner_ended", "double free", "of a block whose thread has ended", owner_ended},
+    {"double_free_owner_ended", "double free", "a block whose thread has ended", owner_ended},
     {"double_free_twice_remotely", "double free", "by two threads one after the other, neither its own",
      twice_remotely},
     {"double_free_one_remote_thread", "double free", "twice by one thread that is not its own",
@@ -230,7 +230,7 @@ constexpr Case kCases[] = {
     {"double_free_realloc_of_freed", "double free", "free(p), then realloc(p, 200)", realloc_of_freed},
     {"double_free_realloc_to_nothing", "double free", "realloc(p, 0), then free(p)", realloc_to_nothing},
     {"double_free_after_reuse", "double free", "free(p), malloc gives the same block again, free(p)",
-     after_reuse, 64, "the second free is the right free of the block's next life"},
+     after_reuse, 64, "malloc had handed the block out again, so the second free is valid"},
 };
 
 }  // namespace

@@ -122,7 +122,7 @@ void slab_start() {
 
 // A live block's address with other high bits: the same place in a table that is smaller than all there is.
 constexpr const char* kAliasFaults =
-    "free faults itself: the region map leads to the block's own header, and nothing is mapped at the "
+    "free itself faults: the region map leads to the block's own header, and nothing is mapped at the "
     "address";
 
 template <unsigned kBit>

@@ -93,9 +93,8 @@ void before_huge() {
 
 constexpr char kOver[] = "overflow";
 constexpr char kUnder[] = "underflow";
-constexpr char kContents[] =
-    "it changes the next block's contents; nothing of the allocator's stands between blocks";
-constexpr char kInside[] = "the byte is inside the block's room";
+constexpr char kContents[] = "it changes the next block; Hummock keeps nothing between blocks";
+constexpr char kInside[] = "the byte is within the block's usable size";
 constexpr char kGap[] = "it lands in memory that no block uses";
 
 constexpr Case kCases[] = {

@@ -81,7 +81,7 @@ void new_freed() {
 }
 
 constexpr char kFamily[] = "wrong call";
-constexpr char kKind[] = "which function gave a block is not kept in the default mode";
+constexpr char kKind[] = "the default mode does not record which function allocated a block";
 
 constexpr Case kCases[] = {
     {"realloc_interior", kFamily, "realloc(p + 64, 512)", realloc_interior, 256},
@@ -89,11 +89,11 @@ constexpr Case kCases[] = {
     {"usable_size_interior", kFamily, "malloc_usable_size(p + 24)", usable_interior, 256},
     {"usable_size_foreign", kFamily, "malloc_usable_size of a static variable", usable_foreign},
     {"usable_size_freed", kFamily, "malloc_usable_size of a freed block", usable_freed, 64,
-     "a question about a size does not look through the lists of free blocks"},
+     "malloc_usable_size does not search the lists of free blocks"},
     {"delete_wrong_size", kFamily, "operator delete(p, 4096) of new(64)", delete_wrong_size},
     {"free_sized_wrong", kFamily, "free_sized(p, 4096) of malloc(64)", free_sized_wrong},
     {"free_sized_near", kFamily, "free_sized(p, 99) of malloc(100)", free_sized_near, 100,
-     "both sizes get the same block; the exact size is kept in checked mode alone"},
+     "both sizes get the same block; only checked mode records the exact size"},
     {"free_sized_large", kFamily, "free_sized(p, 100 KiB) of malloc(300 KiB)", free_sized_large, 300 * KiB},
     {"free_aligned_sized_wrong", kFamily, "free_aligned_sized(p, 4096, 256) of aligned_alloc(64, 256)",
      free_aligned_sized_wrong, 256},

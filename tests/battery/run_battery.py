@@ -191,7 +191,7 @@ def cell(result, why):
     if result.outcome == "detected":
         return f"{'detected later' if result.late else 'detected'}: `{generic(result.message)}`"
     reason = why or result.message
-    word = {"silent": "not seen", "crash": "stopped by the hardware"}.get(result.outcome, result.outcome)
+    word = {"silent": "not detected", "crash": "stopped by the hardware"}.get(result.outcome, result.outcome)
     return f"{word}: {generic(reason)}" if reason else word
 
 

@@ -171,7 +171,7 @@ def classify(status, text, hummock):
     saw = [line[6:] for line in lines if line.startswith("@ saw ")]
     if saw:
         seen = sorted({s for s in saw if s != "nothing of use"})
-        return ("silent", "", "sees " + " and ".join(seen)) if seen else ("blunted", "", "sees nothing of use")
+        return ("silent", "", "it reads " + " and ".join(seen)) if seen else ("blunted", "", "it reads nothing useful")
     return "silent", "", ""
 
 
@@ -200,7 +200,7 @@ def run_suite(options):
                         result.verdict = later
                     break
                 if later in ("told", "crash") and not result.later:
-                    result.later = f"{later} if it goes on"
+                    result.later = f"{'reported' if later == 'told' else later} if it goes on"
                 if options.verbose:
                     print(f"--- {name} {more}: {later} (status {status})\n{text}", flush=True)
         return result
@@ -249,10 +249,10 @@ def generic(message):
 
 def cell(result):
     if result.verdict == "told":
-        return f"told {WHERE.get(result.where, result.where)}: `{generic(result.message)}`"
+        return f"reported {WHERE.get(result.where, result.where)}: `{generic(result.message)}`"
     if result.verdict == "fault":
         return f"stopped {WHERE.get(result.where, result.where)} by an inaccessible page"
-    words = {"silent": "not seen", "blunted": "not seen", "crash": "ended by the hardware"}
+    words = {"silent": "not detected", "blunted": "not detected", "crash": "stopped by the hardware"}
     reasons = [r for r in (result.message if result.verdict != "crash" else "", result.why, result.later) if r]
     return ": ".join([words.get(result.verdict, result.verdict), "; ".join(map(generic, reasons))]).rstrip(": ")
 

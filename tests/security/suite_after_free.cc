@@ -146,11 +146,11 @@ constexpr char kRead[] = "read after free";
 constexpr char kWrite[] = "write after free";
 constexpr char kFresh[] = "uninitialised read";
 constexpr char kTrace[] = "a read leaves no trace";
-constexpr char kPoison[] = "a read leaves no trace; what it sees is the poison";
-constexpr char kRest[] = "the rest of a free block belongs to nobody and is not looked at";
-constexpr char kNext[] = "the write goes to the block's next life";
-constexpr char kUnmet[] = "the program ends before the allocator meets the block";
-constexpr char kContents[] = "malloc gives no promise about contents";
+constexpr char kPoison[] = "a read leaves no trace; Hummock has poisoned the freed bytes";
+constexpr char kRest[] = "Hummock does not check these bytes of a free block";
+constexpr char kNext[] = "the write goes to the new owner of the block";
+constexpr char kUnmet[] = "the program ends before Hummock looks at the block again";
+constexpr char kContents[] = "malloc promises nothing about contents";
 
 constexpr Case kCases[] = {
     {"read_after_free_small", kRead, "64 bytes", read_freed<kSmall>, kSmall, kTrace, kPoison},

@@ -91,7 +91,7 @@ void aligned() {
 }
 
 constexpr char kFamily[] = "double free";
-constexpr char kReused[] = "the second free is the right free of the block's next life";
+constexpr char kReused[] = "malloc had handed the block out again, so the second free is valid";
 
 constexpr Case kCases[] = {
     {"double_free_tiny", kFamily, "16 bytes, at once", at_once<kTiny>, kTiny},

@@ -75,7 +75,7 @@ void array_as_one() {
 
 constexpr char kFamily[] = "invalid free";
 constexpr char kMismatch[] = "size mismatch";
-constexpr char kKind[] = "which function gave a block is not kept in the default mode";
+constexpr char kKind[] = "the default mode does not record which function allocated a block";
 
 constexpr Case kCases[] = {
     {"invalid_free_near_plus_1", kFamily, "free(p + 1) of 64 bytes", at_offset<kSmall, 1>},

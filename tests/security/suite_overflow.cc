@@ -88,8 +88,8 @@ void past_request() {
 
 constexpr char kOver[] = "overflow";
 constexpr char kUnder[] = "underflow";
-constexpr char kContents[] = "it changes other blocks' contents; nothing of the allocator's stands between";
-constexpr char kInside[] = "the byte is inside the block's room";
+constexpr char kContents[] = "it changes other blocks; Hummock keeps nothing between them";
+constexpr char kInside[] = "the byte is within the block's usable size";
 
 constexpr Case kCases[] = {
     {"overflow_slack_small", kOver, "1 byte past malloc(50)", past_request, 50, kInside},
