@@ -43,7 +43,7 @@ HUMMOCK_EXPORT int hummock_slab_utilisation(const void* block) HUMMOCK_NOEXCEPT;
 /* Charges what the calling thread allocates from now on to `tag`: a query, a tenant, a part of the program.
  * Any number will do; each thread has its own tag and begins with 0. Returns the tag before.
  *
- * Hummock counts blocks when they leave the slabs for a thread's cache, some hundred bytes to 8 KiB at a
+ * Hummock counts blocks when they leave the slabs for a thread's cache, some hundred bytes to 16 KiB at a
  * time, and each block above 64 KiB. It charges them to the tag that the thread has then, and does not count
  * what is freed and allocated again within the cache. So a total says how much memory the tag has drawn, to
  * the few KiB of a cache. It is not the sum of all mallocs, and frees subtract nothing. Blocks of first-class
