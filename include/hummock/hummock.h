@@ -35,10 +35,10 @@ extern "C" {
 #define HUMMOCK_EXPORT
 #endif
 
-/* What a compiler may take as given: HUMMOCK_MALLOC: the result is a new block, and to ignore it is a
- * mistake; the sizes and alignments are those of these arguments. A compiler then also takes the size asked
- * for as the block's size: with _FORTIFY_SOURCE do not write the room beyond it, which hummock_usable_size
- * tells of. */
+/* Attributes for compilers. HUMMOCK_MALLOC: the result is a new block, and ignoring it is a mistake.
+ * HUMMOCK_ALLOC_SIZE and _ALIGN name the arguments with its size and alignment. A compiler then takes the
+ * size asked for as the block's size: with _FORTIFY_SOURCE do not write beyond it, even where
+ * hummock_usable_size reports more. */
 #if defined(__GNUC__)
 #define HUMMOCK_NODISCARD __attribute__((warn_unused_result))
 #define HUMMOCK_MALLOC __attribute__((malloc, warn_unused_result))
@@ -57,11 +57,11 @@ extern "C" {
 
 /* Returns a block of at least `size` bytes, aligned for any C type (16), or NULL + ENOMEM. Size 0 returns a
  * unique block that may be freed (as in glibc). Sizes above PTRDIFF_MAX fail (C23). The contents are
- * indeterminate. Cost: 13 instructions when the thread's bin has a block. */
+ * indeterminate. Cost: 15 instructions when the thread's bin has a block. */
 HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(1) void* hummock_malloc(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Frees `block`; NULL does nothing. Any thread may free any block. Leaves errno as it is (POSIX 2024).
- * Cost: 20 instructions in the thread that owns the block's slab. */
+ * Cost: 25 instructions in the thread that owns the block's slab. */
 HUMMOCK_EXPORT void hummock_free(void* block) HUMMOCK_NOEXCEPT;
 
 /* Returns `count` × `size` bytes, all zero, or NULL + ENOMEM when the product overflows or memory is short.
@@ -71,9 +71,9 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(1, 2) void* hummock_calloc(size
 
 /* Resizes `block` to `size`, moving it if needed; the first min(old, new) bytes keep their contents. With a
  * NULL block it is malloc(size). With size 0 it frees the block and returns NULL (as in glibc). On failure it
- * returns NULL + ENOMEM and leaves the block untouched. A block cut to less than four fifths of its room
- * moves to a smaller one, so shrinking returns memory; one cut to 8 bytes or less is then only aligned to 8.
- * Large blocks grow in place or by remapping. */
+ * returns NULL + ENOMEM and leaves the block untouched. A block cut to less than four fifths of its usable
+ * size moves to a smaller one, so shrinking returns memory; one cut to 8 bytes or less is then only aligned
+ * to 8. Large blocks grow in place or by remapping. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(2) void* hummock_realloc(void* block,
                                                                              size_t size) HUMMOCK_NOEXCEPT;
 
@@ -135,13 +135,13 @@ typedef struct hummock_heap hummock_heap_t;
  * it leaves the quarantine, together with its canaries and records. */
 typedef struct hummock_heap_stats {
   size_t size;         /* in: sizeof(hummock_heap_stats_t) of the caller */
-  size_t live_bytes;   /* room of live blocks */
+  size_t live_bytes;   /* usable size of live blocks */
   size_t live_blocks;  /* number of live blocks */
   size_t mapped_bytes; /* slabs and large blocks that the heap holds */
   size_t slabs;        /* number of slabs and large blocks */
 } hummock_heap_stats_t;
 
-/* Returns a new heap, or NULL + ENOMEM. A heap takes about 2 KiB until it is used. */
+/* Returns a new heap, or NULL + ENOMEM. A heap's record takes 1.4 KiB. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD hummock_heap_t* hummock_heap_create(void) HUMMOCK_NOEXCEPT;
 /* As the functions of the same names above, in `heap`; NULL means the calling thread's own heap. */
 HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(2) void* hummock_heap_malloc(hummock_heap_t* heap,
@@ -180,7 +180,7 @@ typedef struct hummock_class_stats {
  * `peak` and `mapped`; its own records in `metadata`. hummock_space_stats has more. */
 typedef struct hummock_stats {
   size_t size;         /* in: sizeof(hummock_stats_t) of the caller */
-  size_t live;         /* room of live blocks, including blocks cached by other threads */
+  size_t live;         /* usable size of live blocks, including blocks cached by other threads */
   size_t committed;    /* slabs and large blocks, which hold the live blocks */
   size_t dirty;        /* free, and not yet returned to the system */
   size_t resident;     /* what the system says the process has in memory; 0 without /proc */
@@ -190,7 +190,7 @@ typedef struct hummock_stats {
   size_t threads;      /* threads with a heap now */
   size_t heaps;        /* hummock_heap_t now */
   size_t large_blocks; /* number of blocks above 64 KiB */
-  size_t large_bytes;  /* their room */
+  size_t large_bytes;  /* their usable size */
   size_t purged;       /* bytes returned to the system so far */
   size_t classes;      /* number of entries of `per_class` that are filled */
   hummock_class_stats_t per_class[HUMMOCK_CLASS_COUNT];
@@ -213,21 +213,22 @@ HUMMOCK_EXPORT size_t hummock_stats_json(char* out, size_t room) HUMMOCK_NOEXCEP
 
 /* ---- The profile ------------------------------------------------------------------------------ */
 
-/* Finds out which places of the program asked for the memory that is live: from start to stop, Hummock
+/* Finds out which places of the program allocated the memory that is live: from start to stop, Hummock
  * samples one block in `bytes` bytes on average. 0: as the option `profile` says (512 KiB); 1: every block.
  * It does not see blocks handed out before, nor those of first-class heaps and spaces. Samples add up over
  * several starts and stops. Any thread may call these while others allocate. They return 0 or an error
  * number: EINVAL for `bytes` above 2^40; EPERM in checked mode, or when a space serves malloc; ENOMEM when
  * there is no memory for the samples (13 MiB of address space, touched as they come), and always on Windows.
  * The child of a fork begins without samples and is not sampled until it calls start itself. Cost while on:
- * some 20 instructions a malloc and 1,600 a sample. */
+ * some 15 instructions for each malloc and free, and 1,600 for each sample. */
 HUMMOCK_EXPORT int hummock_profile_start(size_t bytes) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT int hummock_profile_stop(void) HUMMOCK_NOEXCEPT;
 
-/* Writes the profile to a file, which is replaced: text that `pprof` reads (its heap profile: a line a stack,
- * live blocks and bytes, in brackets all that were handed out, then the addresses; then the process's map).
- * Figures are estimates for all blocks, not numbers of samples. 0; ENOENT: the profiler was never started;
- * EINVAL: `path` is NULL; or why the file cannot be written. Takes no block of the heap. */
+/* Writes the profile to the file `path`, and replaces what was there. It is text that `pprof` reads: for each
+ * stack a line with live blocks and bytes, in brackets all that were handed out, and the addresses; then the
+ * process's map. The figures are estimates for all blocks, not numbers of samples. Returns 0; ENOENT when the
+ * profiler was never started; EINVAL when `path` is NULL; or why the file cannot be written. Allocates no
+ * block. */
 HUMMOCK_EXPORT int hummock_profile_write(const char* path) HUMMOCK_NOEXCEPT;
 
 /* ---- The library itself ----------------------------------------------------------------------- */
@@ -249,8 +250,8 @@ HUMMOCK_EXPORT int hummock_option_set(const char* name, const char* value) HUMMO
  * changed anything. The handler may leave by longjmp, or as Pascal's exceptions do, but not by a C++
  * exception. If it returns, Hummock prints the message and aborts the process, as without a handler. What
  * Hummock finds later, such as a block freed twice or a broken heap, always aborts. NULL removes the handler.
- * It is the whole process's. Returns 0, or EPERM in checked mode, whose reports hold more than the message.
- */
+ * There is one for the whole process. Returns 0, or EPERM in checked mode, whose reports hold more than the
+ * message. */
 HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) HUMMOCK_NOEXCEPT;
 
 /* Sets a handler that is called when the process reaches one of its limits (options limit_soft and
@@ -258,8 +259,8 @@ HUMMOCK_EXPORT int hummock_on_bad_pointer(void (*handler)(const char* message)) 
  * the call that fails calls it, before it returns. For the soft limit the call that exceeds it does, or one
  * of the next that leave the fast path: at most once in ten milliseconds, and once if the limit is exceeded
  * when the handler is set. The handler may allocate and free; it delays the call, so keep it short. It is
- * never called within itself, nor for a request that is refused while it runs. NULL removes the handler. It
- * is the whole process's; any thread may set it. Returns 0. */
+ * never called within itself, nor for a request that is refused while it runs. NULL removes the handler.
+ * There is one for the whole process; any thread may set it. Returns 0. */
 #define HUMMOCK_LIMIT_SOFT 1
 #define HUMMOCK_LIMIT_HARD 2
 typedef void (*hummock_limit_handler)(int which, size_t in_use, size_t limit);

@@ -1,6 +1,6 @@
 /* Hummock for C++17 and later, header-only over hummock.h.
  *
- *   hummock::heap                a first-class heap that ends with its owner, and all its blocks with it
+ *   hummock::heap                a first-class heap; its end frees all its blocks
  *   hummock::memory_resource     std::pmr over a heap, or over the threads' own heaps
  *   hummock::allocator<T>        stateless, for containers: std::vector<int, hummock::allocator<int>>
  *   hummock::heap_allocator<T>   for containers in one heap
@@ -8,10 +8,10 @@
  *   hummock::space               and space_memory_resource: deterministic spaces, where the library has them;
  *                                see space.hpp
  *
- * Memory that is not to be had is std::bad_alloc, a size that overflows std::bad_array_new_length; what is
- * noexcept returns null. Nothing here keeps state of its own but handles. What of the C functions holds of
- * threads, cost and misuse, holds here. A program whose whole new and delete are to be Hummock's needs none
- * of this: it links hummock, or is run with it preloaded. */
+ * When memory is short these throw std::bad_alloc, and std::bad_array_new_length for a size that overflows;
+ * noexcept functions return null. The classes hold only handles. For threads, cost and misuse the same holds
+ * as for the C functions. You do not need this header to make a program's new and delete Hummock's: link
+ * hummock, or preload it. */
 #ifndef HUMMOCK_HUMMOCK_HPP
 #define HUMMOCK_HUMMOCK_HPP
 
@@ -33,7 +33,7 @@ namespace detail {
 /* What hummock_malloc aligns every block to. */
 inline constexpr std::size_t natural_alignment = 16;
 
-/* `heap` null means the calling thread's own, as in hummock.h. */
+/* A null `heap` means the calling thread's own, as in hummock.h. */
 inline void* take(hummock_heap_t* heap, std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment <= natural_alignment) return hummock_heap_malloc(heap, bytes);
   return hummock_heap_memalign(heap, alignment, bytes);
@@ -45,7 +45,7 @@ inline void* take_or_throw(hummock_heap_t* heap, std::size_t bytes, std::size_t 
   return block;
 }
 
-/* Room for `count` objects. */
+/* Memory for `count` objects. */
 template <class T>
 T* take_array(hummock_heap_t* heap, std::size_t count) {
   if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
@@ -56,16 +56,16 @@ T* take_array(hummock_heap_t* heap, std::size_t count) {
 
 /* ---- heap ------------------------------------------------------------------------------------- */
 
-/* Owns a hummock_heap_t: a set of blocks that can be freed one by one, and end together, without their
- * destructors, when the heap does. Any thread may use it; it is moved, destroyed or assigned to only while
- * nobody does. A heap that was moved from is empty, and has no memory to give. */
+/* Owns a hummock_heap_t: a set of blocks that you can free one by one. The end of the heap frees the rest
+ * together, without running destructors. Any thread may use it, but nobody may while it is moved, destroyed
+ * or assigned to. A heap that was moved from is empty and allocates nothing. */
 class heap {
  public:
   /* Throws std::bad_alloc. */
   heap() : handle_(hummock_heap_create()) {
     if (handle_ == nullptr) throw std::bad_alloc();
   }
-  /* Takes over one that hummock_heap_create made; null gives an empty one. */
+  /* Takes over the result of hummock_heap_create; null makes an empty heap. */
   explicit heap(hummock_heap_t* owned) noexcept : handle_(owned) {}
   heap(heap&& other) noexcept : handle_(other.release()) {}
   heap& operator=(heap&& other) noexcept {
@@ -84,14 +84,16 @@ class heap {
                                    std::size_t alignment = detail::natural_alignment) noexcept {
     return handle_ == nullptr ? nullptr : detail::take(handle_, bytes, alignment);
   }
-  /* Null does nothing; a block of another heap is misuse, and reported. */
+  /* Null does nothing. A block of another heap is misuse, and is reported. */
   void deallocate(void* block) noexcept { hummock_heap_free(handle_, block); }
-  /* realloc in this heap, for bytes alone: moves no objects. Null on failure, the block is then as it was. */
+  /* realloc in this heap. It moves bytes, not objects. Returns null on failure and leaves the block
+   * untouched.
+   */
   [[nodiscard]] void* try_resize(void* block, std::size_t bytes) noexcept {
     return hummock_heap_realloc(handle_, block, bytes);
   }
 
-  /* What the heap holds now; zeros for an empty one. */
+  /* What the heap holds now; zeros for an empty heap. */
   hummock_heap_stats_t stats() const noexcept {
     hummock_heap_stats_t now = {};
     now.size = sizeof now;
@@ -99,13 +101,13 @@ class heap {
     return now;
   }
 
-  /* Stands beside its figures in `hummock stats`. */
+  /* `hummock stats` prints the name beside the heap's figures. */
   void set_name(const char* name) noexcept {
     if (handle_ != nullptr) hummock_heap_set_name(handle_, name);
   }
 
-  /* Calls visit(block, room) for each live block until it returns false; it must not throw. False: not to be
-   * had, as in checked mode. */
+  /* Calls visit(block, usable size) for each live block until it returns false; it must not throw. Returns
+   * false where there is no walk, as in checked mode. */
   template <class Visit>
   bool walk(Visit visit) const noexcept {
     const auto pass_on = [](void* context, void* block, std::size_t room) {
@@ -114,10 +116,10 @@ class heap {
     return handle_ != nullptr && hummock_heap_walk(handle_, pass_on, &visit) == 0;
   }
 
-  /* The handle stays the heap's, or becomes the caller's. */
+  /* get: the heap keeps the handle. release: the caller owns it from now on. */
   hummock_heap_t* get() const noexcept { return handle_; }
   [[nodiscard]] hummock_heap_t* release() noexcept { return std::exchange(handle_, nullptr); }
-  /* Ends what it owns, and takes over `owned`. */
+  /* Destroys the heap that it owns, and takes over `owned`. */
   void reset(hummock_heap_t* owned = nullptr) noexcept {
     hummock_heap_destroy(std::exchange(handle_, owned));
   }
@@ -130,9 +132,9 @@ class heap {
 
 /* ---- memory_resource -------------------------------------------------------------------------- */
 
-/* For std::pmr containers. Two are equal, so may free each other's blocks, when they are of one heap. Does
- * not own the heap, which must outlive what was allocated; ending the heap instead of the containers is
- * the quickest end, if their elements need no destructor. */
+/* For std::pmr containers. Two are equal, so that they may free each other's blocks, if they have the same
+ * heap. It does not own the heap, which must outlive all that was allocated. If the elements need no
+ * destructor, it is quickest to destroy the heap instead of the containers. */
 class memory_resource : public std::pmr::memory_resource {
  public:
   /* Over the threads' own heaps, as hummock_malloc. */
@@ -152,7 +154,7 @@ class memory_resource : public std::pmr::memory_resource {
     const auto* same_kind = dynamic_cast<const memory_resource*>(&other);
     return same_kind != nullptr && same_kind->heap_ == heap_;
 #else
-    return this == &other;  // nothing more can be known
+    return this == &other;  // without RTTI nothing more is known
 #endif
   }
 
@@ -161,7 +163,7 @@ class memory_resource : public std::pmr::memory_resource {
 
 /* ---- allocators ------------------------------------------------------------------------------- */
 
-/* std::allocator's place, in Hummock's memory whatever the program's malloc is. All are equal. */
+/* Replaces std::allocator, and uses Hummock's memory whatever the program's malloc is. All are equal. */
 template <class T>
 class allocator {
  public:
@@ -176,7 +178,7 @@ class allocator {
   [[nodiscard]] T* allocate(std::size_t count) { return detail::take_array<T>(nullptr, count); }
   void deallocate(T* block, std::size_t) noexcept { hummock_free(block); }
 #ifdef __cpp_lib_allocate_at_least
-  /* As many as the size class has room for. */
+  /* As many as fit in the size class. */
   [[nodiscard]] std::allocation_result<T*, std::size_t> allocate_at_least(std::size_t count) {
     T* block = allocate(count);
     return {block, hummock_usable_size(block) / sizeof(T)};
@@ -192,11 +194,11 @@ class allocator {
   }
 };
 
-/* For containers whose elements stand in one heap, which must outlive them. Two are equal when they are of
- * one heap.
+/* For containers with all elements in one heap, which must outlive them. Two are equal if they have the same
+ * heap.
  *
- * Moving a container moves its blocks, so the allocator goes with them, as it does when two are swapped;
- * a container that is copied to stays in its own heap; a new copy is made in the heap of the original. */
+ * A container that is moved or swapped takes its allocator along with its blocks. A container that is
+ * assigned a copy stays in its own heap. A new copy is made in the heap of the original. */
 template <class T>
 class heap_allocator {
  public:
@@ -230,7 +232,7 @@ class heap_allocator {
 
 /* ---- unique_ptr ------------------------------------------------------------------------------- */
 
-/* Ends an object and frees its block, in any heap. A pointer to a base may own an object of a derived
+/* Destroys an object and frees its block, in any heap. A pointer to a base may own an object of a derived
  * type if the base's destructor is virtual. */
 template <class T>
 struct deleter {
@@ -241,7 +243,7 @@ struct deleter {
   deleter(const deleter<U>&) noexcept {}
 
   void operator()(T* object) const noexcept {
-    void* block;  // begins with the whole object, of which T may be a later part
+    void* block;  // the whole object begins here; T may be a later part of it
     if constexpr (std::is_polymorphic_v<T>) {
       block = const_cast<void*>(dynamic_cast<const volatile void*>(object));
     } else {
@@ -252,7 +254,7 @@ struct deleter {
   }
 };
 
-/* An array: knows its length, to end its elements, the last first. */
+/* For an array. It knows the length, and destroys the elements from the last to the first. */
 template <class T>
 struct deleter<T[]> {
   std::size_t count = 0;
@@ -299,8 +301,8 @@ inline constexpr bool is_open_array = std::is_array_v<T>&& std::extent_v<T> == 0
 }  // namespace detail
 
 /* make_unique<T>(arguments…), in the calling thread's heap; make_unique<T>(heap, arguments…), in that one;
- * make_unique<T[]>(count) and make_unique<T[]>(heap, count): elements are value-initialised. The object must
- * end before its heap does. What a constructor throws is passed on, and nothing stays behind. */
+ * make_unique<T[]>(count) and make_unique<T[]>(heap, count) value-initialise the elements. Destroy the object
+ * before its heap. If a constructor throws, the exception passes through and all memory is freed. */
 template <class T, class... Arguments, class = std::enable_if_t<!std::is_array_v<T>>>
 [[nodiscard]] unique_ptr<T> make_unique(Arguments&&... arguments) {
   return detail::make<T>(nullptr, std::forward<Arguments>(arguments)...);

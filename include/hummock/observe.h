@@ -1,5 +1,5 @@
-/* Hummock: looking into the heap from inside the program: live blocks, sparse slabs, totals by tag, names of
- * heaps, hooks for tools. Included by hummock.h. docs/observe.md tells how each is used.
+/* Hummock: what a program can ask about its own heap: live blocks, sparse slabs, totals by tag, names of
+ * heaps, hooks for tools. Included by hummock.h. docs/observe.md says how to use each.
  *
  * Every function may be called from any thread at any time, as those of hummock.h. */
 #ifndef HUMMOCK_OBSERVE_H
@@ -13,14 +13,14 @@ extern "C" {
 
 /* ---- Live blocks ------------------------------------------------------------------------------ */
 
-/* Calls `visit` with the address and the room of each live block of `heap`, until it returns 0. With NULL it
- * visits all blocks of the process that are in no first-class heap. Returns 0; EINVAL without a visitor; or
- * ENOTSUP in checked mode, when a space serves malloc (use hummock_space_walk), and with NULL on Windows.
+/* Calls `visit` with the address and usable size of each live block of `heap`, until it returns 0. With NULL
+ * it visits all blocks of the process that are in no first-class heap. Returns 0; EINVAL without a visitor;
+ * or ENOTSUP in checked mode, when a space serves malloc (use hummock_space_walk), and with NULL on Windows.
  *
  * It is safe beside running threads and stops none of them. It visits a block once that lives from before the
  * call until after it. A block that is allocated, freed or moved meanwhile may be visited or not, so only
  * look into a block that nobody can free. No lock is held while `visit` runs: it may allocate and free. A
- * live block whose first 16 bytes are a copy of a free block's is taken for free. Cost: a look at each slab's
+ * live block whose first 16 bytes are a copy of a free block's counts as free. Cost: a look at each slab's
  * header and each block; some 15 ms for a million blocks. */
 HUMMOCK_EXPORT int hummock_heap_walk(hummock_heap_t* heap,
                                      int (*visit)(void* context, void* block, size_t size),

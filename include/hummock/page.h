@@ -1,33 +1,34 @@
-/* Hummock: the page of figures, through which a running process can be asked what its heap does.
+/* Hummock: the page of figures, through which you can ask a running process what its heap holds.
  *
  * Each process that Hummock serves has one, a memfd called "hummock", unless the option `observe` is off or
- * the process is privileged (set-uid). Whoever may read /proc/PID/fd may open it: the same user, without
- * ptrace. There is no thread, signal, socket or port in the process. This header is its format; the command
- * `hummock stats` reads it, and any other program may.
+ * the process is privileged (set-uid). A process that may read /proc/PID/fd may open it: one of the same
+ * user, without ptrace. The process needs no thread, signal, socket or port for it. This header is its
+ * format; the command `hummock stats` reads it, and any other program may.
  *
  * How to read. Find the link in /proc/PID/fd that reads "/memfd:hummock (deleted)" and open it. Use pread and
- * pwrite: a hostile process could cut the file, and a mapping of it would then end the reader with SIGBUS.
+ * pwrite: a hostile process could cut the file, and a reader that had mapped it would die of SIGBUS.
  * Check `magic`, `version` and `size`, that every count is within its table, and that `pid` is the process's
  * number in its own namespace (a child of fork that nobody has asked yet still has its parent's page).
  *
- * How to ask. The process does nothing for a page that nobody asks. Add one to `asked`; from then on each of
- * its calls that leaves the fast path gathers a slice, and when it is through, the figures are written and
- * `served` is what `asked` was. A process that makes no such call answers nothing: what stands there are the
- * figures of `taken`, or none if that is 0.
+ * How to ask. The process does nothing for a page that nobody asks. Add one to `asked`. From then on each of
+ * its calls that leaves the fast path gathers a slice. After the last slice it writes the figures and sets
+ * `served` to what `asked` was. A process that makes no such call does not answer: the page then has the
+ * figures of the time `taken`, or none if that is 0.
  *
- * How to read without tearing. `sequence` is odd while figures are written. Read it, then the figures, then
- * it again; where it was odd or has changed, begin anew.
+ * How to read without tearing. `sequence` is odd while the process writes figures. Read it, then the figures,
+ * then it again; if it was odd or has changed, begin anew.
  *
- * How to have something done. With an exclusive flock on the opened file: write `kind`, `option` and `value`,
- * then add one to `request`, then to `asked`. When `answered` is what `request` was, `result` is 0 or an
- * error number. All values are numbers within bounds, which the process checks; nothing is a pointer.
+ * How to make a request. Hold an exclusive flock on the opened file. Write `kind`, `option` and `value`, then
+ * add one to `request`, then to `asked`. When `answered` is what `request` was, `result` is 0 or an error
+ * number. All values are numbers within bounds, which the process checks; nothing is a pointer.
  *
  * A child of fork makes a page of its own when it is asked: write its number (in its own namespace) to
  * `child`, then add one to `children`, both in the page it inherited, and look for its new one.
  *
- * All numbers are little-endian, bytes unless said otherwise; times are nanoseconds of CLOCK_MONOTONIC.
- * A later version of the library appends fields, so that `size` and the file are longer: read what you know,
- * and take what an older page does not have for 0. Whatever else changes, changes `version`. */
+ * All numbers are little-endian, and in bytes unless said otherwise; times are nanoseconds of
+ * CLOCK_MONOTONIC. A later version of the library appends fields, so `size` and the file are longer: read the
+ * fields you know, and take fields that an older page does not have as 0. Any other change changes `version`.
+ */
 #ifndef HUMMOCK_PAGE_H
 #define HUMMOCK_PAGE_H
 
@@ -48,13 +49,13 @@
 /* Values of `kind`. */
 enum {
   HUMMOCK_REQUEST_NONE = 0,
-  HUMMOCK_REQUEST_TRIM = 1,   /* give free memory back, in slices; `option` and `value` are not looked at */
-  HUMMOCK_REQUEST_SET = 2,    /* the option of this index in `options` becomes `value`; EPERM: at start only;
+  HUMMOCK_REQUEST_TRIM = 1,   /* return free memory, in slices; ignores `option` and `value` */
+  HUMMOCK_REQUEST_SET = 2,    /* set the option with this index in `options` to `value`; EPERM: only at start;
                                  EINVAL: out of its bounds */
-  HUMMOCK_REQUEST_PROFILE = 3 /* a block in `value` bytes is sampled from now on (profile.h), at most 2^40; 0:
-                               none; below 0: as its option profile says, or would. `option` is not looked at.
-                               EPERM: not in checked mode, nor where a space serves malloc; ENOMEM: no memory
-                               for the profile; EINVAL: out of bounds */
+  HUMMOCK_REQUEST_PROFILE = 3 /* sample a block in `value` bytes from now on (profile.h), at most 2^40; 0:
+                               none; below 0: as the option `profile` says. Ignores `option`. EPERM: in
+                               checked mode, or where a space serves malloc; ENOMEM: no memory for the
+                               profile; EINVAL: out of bounds */
 };
 
 typedef struct hummock_page_head {
@@ -82,52 +83,53 @@ typedef struct hummock_page_head {
   uint32_t sequence;
 } hummock_page_head_t;
 
-/* One size class. Of all classes, live_blocks * block_size and large_bytes together are `live`. Fragmented is
- * bytes - purged - untouched - live_blocks * block_size. */
+/* One size class. The sum of live_blocks * block_size over all classes, plus large_bytes, is `live`.
+ * bytes - purged - untouched - live_blocks * block_size is fragmented. */
 typedef struct hummock_page_class {
   uint64_t block_size;
   uint64_t slabs;
   uint64_t live_blocks; /* handed out, or in a thread's cache */
   uint64_t bytes;       /* of its slabs */
-  uint64_t purged;      /* of them, given back to the system from between live blocks */
-  uint64_t untouched;   /* of them, never touched by the allocator: memory only where the program wrote */
+  uint64_t purged;      /* of these, returned to the system from between live blocks */
+  uint64_t
+      untouched; /* of these, never touched by the allocator: in memory only if the program wrote there */
 } hummock_page_class_t;
 
 /* A thread that has a heap. */
 typedef struct hummock_page_thread {
   uint64_t id;     /* as the system numbers it */
   uint64_t cached; /* bytes of free blocks that its magazines have room for */
-  uint64_t earned; /* of that room, what it has beyond what each thread may hold, from the common budget */
+  uint64_t earned; /* of that, what the common budget gives it beyond what each thread may hold */
 } hummock_page_thread_t;
 
 /* A first-class heap (hummock_heap_create). */
 typedef struct hummock_page_heap {
-  uint64_t number; /* stays while it lives */
-  uint64_t live;   /* room of its live blocks, cached ones included */
+  uint64_t number; /* does not change while the heap lives */
+  uint64_t live;   /* usable size of its live blocks, including cached ones */
   uint64_t bytes;  /* slabs and large blocks it holds */
   uint64_t slabs;  /* their number */
-  char name[24];   /* that the program gave it, ended by NUL; empty: none */
+  char name[24];   /* given by the program, ended by NUL; empty: none */
 } hummock_page_heap_t;
 
 /* A deterministic space of the process (space.h). Its figures are read without its lock. */
 typedef struct hummock_page_space {
-  uint64_t bytes;       /* all of it now */
-  uint64_t maximum;     /* that it may have */
-  uint64_t used;        /* blocks with their headers, those in its threads' caches included */
+  uint64_t bytes;       /* its size now */
+  uint64_t maximum;     /* the size it may reach */
+  uint64_t used;        /* blocks with their headers, including those in thread caches */
   uint64_t peak;        /* highest `used` */
   uint64_t live_blocks; /* as in `used` */
   uint64_t failures;    /* requests refused */
   char name[32];        /* ended by NUL */
 } hummock_page_space_t;
 
-/* What threads with a tag have drawn (hummock_tag in observe.h), a row for each tag that was ever set. */
+/* What threads with a tag have drawn (hummock_tag in observe.h): one row for each tag that was ever set. */
 typedef struct hummock_page_tag {
   uint64_t tag; /* HUMMOCK_TAG_OTHERS: all for which there was no row */
   uint64_t bytes;
   uint64_t blocks;
 } hummock_page_tag_t;
 
-/* The value as HUMMOCK_CONF takes it, cut to fit; both ended by NUL. */
+/* The value as HUMMOCK_CONF takes it, cut to fit. Both end with NUL. */
 typedef struct hummock_page_option {
   char name[24];
   char value[40];
@@ -137,26 +139,26 @@ typedef struct hummock_figures {
   uint64_t taken; /* when they were complete; 0: never yet */
   uint64_t began; /* when the first slice was taken */
 
-  uint64_t live;           /* room of live blocks, those in threads' caches included */
-  uint64_t committed;      /* slabs and large blocks: what live blocks stand in */
-  uint64_t dirty;          /* free, not yet given back to the system */
+  uint64_t live;           /* usable size of live blocks, including those in thread caches */
+  uint64_t committed;      /* slabs and large blocks, which hold the live blocks */
+  uint64_t dirty;          /* free, and not yet returned to the system */
   uint64_t mapped;         /* address space taken from the system */
   uint64_t peak;           /* highest committed + dirty so far */
   uint64_t metadata;       /* the allocator's own records */
-  uint64_t purged;         /* given back so far */
-  uint64_t purged_pages;   /* now given back from inside slabs that are in use */
+  uint64_t purged;         /* returned to the system so far */
+  uint64_t purged_pages;   /* purged now, inside slabs that are in use */
   uint64_t cached;         /* sum of all threads' `cached` */
-  uint64_t large_blocks;   /* blocks above 64 KiB, their number */
-  uint64_t large_bytes;    /* and their room */
-  uint64_t threads;        /* with a heap: may be more than their table has */
-  uint64_t heaps;          /* first-class heaps: likewise */
-  uint64_t huge_pinned;    /* on huge pages that the system had set aside */
-  uint64_t huge_advised;   /* where transparent huge pages were asked for */
-  uint64_t huge_refusals;  /* requests for huge pages that were refused, their number */
+  uint64_t large_blocks;   /* number of blocks above 64 KiB */
+  uint64_t large_bytes;    /* their usable size */
+  uint64_t threads;        /* threads with a heap; may be more than `thread` has */
+  uint64_t heaps;          /* first-class heaps; may be more than `heap` has */
+  uint64_t huge_pinned;    /* on reserved huge pages (hugetlb) */
+  uint64_t huge_advised;   /* where Hummock asked for transparent huge pages */
+  uint64_t huge_refusals;  /* number of requests for huge pages that the system refused */
   uint64_t limit_soft;     /* in effect, 0 for none */
   uint64_t limit_hard;     /* likewise */
-  uint64_t limit_refusals; /* requests that limit_hard refused, their number */
-  uint64_t snapshots;      /* times that figures were written, this one included */
+  uint64_t limit_refusals; /* number of requests that limit_hard refused */
+  uint64_t snapshots;      /* how often figures were written, with this time */
 
   uint32_t class_count; /* entries in use; the last of `classes` has blocks of 8 bytes */
   uint32_t thread_count;
@@ -169,22 +171,23 @@ typedef struct hummock_figures {
   hummock_page_option_t options[HUMMOCK_PAGE_OPTIONS];
 
   uint64_t
-      spaces; /* their number: may be more than their table has; 0 also while one is being made or ended */
+      spaces; /* number of spaces; may be more than `space` has; 0 while one is being created or destroyed
+               */
   uint32_t space_count;
   uint32_t tag_count;
-  /* How long calls take that fill a thread's cache from slabs: one in 256 is timed. Entry i counts those of
-   * less than 2^(i + 6) ns, and not less than half of it; the last has all longer ones. */
+  /* How long calls take that fill a thread cache from slabs: one in 256 is timed. Entry i counts those of
+   * less than 2^(i + 6) ns and at least half of that; the last has all longer ones. */
   uint64_t slow_calls[HUMMOCK_PAGE_TIMES];
   uint64_t slow_ns; /* of all of them together */
   hummock_page_space_t space[HUMMOCK_PAGE_SPACES];
   hummock_page_tag_t tags[HUMMOCK_PAGE_TAGS];
 
-  /* Since the process began. What threads' caches drew from slabs, and large blocks: the sums of all tags. A
-   * block that a cache hands out again is not drawn again, so this is no count of calls. */
+  /* Since the process began: what thread caches drew from slabs, and large blocks; the sums of all tags. A
+   * block that a cache hands out again is not drawn again, so this does not count calls. */
   uint64_t drawn_bytes;
   uint64_t drawn_blocks;
-  uint64_t reused; /* free memory that slabs and large blocks got while it was in place: no page of it faults.
-                      It may have been touched in part */
+  uint64_t reused; /* free memory that slabs and large blocks took before it was purged, so that it does not
+                      fault. The program may have touched only a part of it */
 } hummock_figures_t;
 
 typedef struct hummock_page {

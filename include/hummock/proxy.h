@@ -1,15 +1,15 @@
 /* The proxy allocator: pools of fixed size for small blocks, in front of your own allocator.
  *
  * A *proxy* has up to 62 *buckets*. Each is a pool of *elements* of one size, whose number is fixed when the
- * proxy is created. The first bucket whose elements are large enough and suit the alignment serves a request;
- * when it is full, one of up to three larger ones does; else the *fallback* does, which also serves every
- * request too large for all buckets.
+ * proxy is created. The first bucket whose elements are large enough and suit the alignment serves a request.
+ * When it is full, one of up to three larger ones does, or else the *fallback*. The fallback also serves
+ * requests that are too large for all buckets.
  *
  * A thread may have a *thread cache* for a proxy: elements that it keeps at hand, so that most calls touch
  * nothing shared. Without a cache each call costs one atomic exchange. Neither path takes a lock.
  *
- * A proxy reserves address space when it is created; memory comes when an element is first used. The proxy
- * keeps its notes apart from the elements: a byte for each 16 bytes, and four bytes for each element that was
+ * A proxy reserves address space when it is created; memory comes when an element is first used. The proxy's
+ * own data is apart from the elements: a byte for each 16 bytes, and four bytes for each element that was
  * freed without a cache.
  *
  * Any thread may call any function; destroy a proxy when nobody uses it any more. None is async-signal-safe.

@@ -1,7 +1,7 @@
-/* The proxy's two calls as they mostly go, for programs that want them inline: from and to the calling
- * thread's cache, everything else by a call. Same meaning as hummock_proxy_malloc and hummock_proxy_free.
+/* hummock_proxy_malloc and hummock_proxy_free, inline: the usual case, from and to the calling thread's
+ * cache. Everything else is a call. The meaning is the same.
  *
- * What is declared here beside them is the library's own, and fixed as long as its major version. */
+ * All else that is declared here belongs to the library, and stays fixed within a major version. */
 #ifndef HUMMOCK_PROXY_INLINE_H
 #define HUMMOCK_PROXY_INLINE_H
 
@@ -14,12 +14,12 @@ extern "C" {
 enum {
   HUMMOCK_PROXY_DIRECT = 1024,   /* sizes up to this find their bin in a table */
   HUMMOCK_PROXY_SIZE_STEP = 4,   /* all element sizes are multiples of this */
-  HUMMOCK_PROXY_GRANULE = 16,    /* no element is smaller; what the inline calls hand out is aligned so */
-  HUMMOCK_PROXY_GRANULE_LOG2 = 4 /* of it */
+  HUMMOCK_PROXY_GRANULE = 16,    /* the smallest element, and the alignment of what the inline calls return */
+  HUMMOCK_PROXY_GRANULE_LOG2 = 4 /* its binary logarithm */
 };
 
-/* Of a granule. In C++ a type of its own: the compiler then knows that what it has in registers stays as it
- * is when a mark is written, and keeps 8 % of a loop's speed. */
+/* The mark of a granule. In C++ it has a type of its own: then the compiler knows that writing a mark does
+ * not change what it has in registers, which gains 8 % of a loop's speed. */
 #ifdef __cplusplus
 enum hummock_proxy_mark_t : unsigned char
 #else
@@ -27,17 +27,17 @@ typedef unsigned char hummock_proxy_mark_t;
 enum
 #endif
 {
-  HUMMOCK_PROXY_MARK_NONE = 0,   /* no element begins there that is handed out */
+  HUMMOCK_PROXY_MARK_NONE = 0,   /* no element that is handed out begins there */
   HUMMOCK_PROXY_MARK_PLAIN = 1,  /* one does */
   HUMMOCK_PROXY_MARK_SPECIAL = 2 /* one does, in a bucket that is never inline; or it is the stopper */
 };
 
-/* A granule's number: for the same reason of a type that the other fields have not. */
+/* A granule's number. It has a type of its own for the same reason. */
 typedef unsigned long long hummock_proxy_granule_t;
 
-/* What a thread has at hand of one bucket: the blocks from `items` to `top`, of which the last goes first, as
- * numbers of granules. Below them, at items[-1], stands the stopper: the granule behind the pools, whose mark
- * says that it is not to be had, so that who takes a block need not look whether there is one. */
+/* The cached blocks of one bucket, as granule numbers from `items` to `top`; the last one is taken first.
+ * Below them, at items[-1], is the stopper: the granule behind the pools, whose mark says that it is taken.
+ * So malloc need not check whether there is a block. */
 typedef struct hummock_proxy_bin {
   hummock_proxy_granule_t* top;
   hummock_proxy_granule_t* limit;
@@ -45,36 +45,37 @@ typedef struct hummock_proxy_bin {
   size_t capacity;
 } hummock_proxy_bin_t;
 
-/* A thread's cache for a proxy, as far as the inline calls know it. */
+/* The part of a thread's cache that the inline calls use. */
 typedef struct hummock_proxy_cache {
   uint64_t serial;                  /* its proxy's */
-  struct hummock_proxy_cache* next; /* the library's lists */
+  struct hummock_proxy_cache* next; /* for the library's lists */
   struct hummock_proxy_cache* prev;
   struct hummock_proxy_cache** place;
-  hummock_proxy_bin_t bins[HUMMOCK_PROXY_MOST_BUCKETS + 1]; /* the last is ever empty */
+  hummock_proxy_bin_t bins[HUMMOCK_PROXY_MOST_BUCKETS + 1]; /* the last is always empty */
 } hummock_proxy_cache_t;
 
-/* A proxy, as far as the inline calls know it. Its pools stand at distances of 2^shift granules from `base`.
+/* The part of a proxy that the inline calls use. Its pools are at distances of 2^shift granules from `base`.
  */
 struct hummock_proxy {
-  uint64_t serial; /* from 1, and never that of another */
+  uint64_t serial; /* from 1 on; no two proxies have the same */
   char* base;
-  hummock_proxy_mark_t* marks; /* one a granule */
+  hummock_proxy_mark_t* marks; /* one for each granule */
   uint32_t shift;
-  uint16_t bin_of[HUMMOCK_PROXY_DIRECT / HUMMOCK_PROXY_SIZE_STEP]; /* its distance from the first, in bytes */
+  uint16_t bin_of[HUMMOCK_PROXY_DIRECT /
+                  HUMMOCK_PROXY_SIZE_STEP]; /* the bin's distance from the first, in bytes */
 };
 
-/* Stands for a proxy where there is none yet: no pools, no marks, and the calls below go to the fallback. */
+/* A proxy for where there is none yet: no pools, no marks, and the calls below go to the fallback. */
 typedef struct hummock_proxy_unmade {
   struct hummock_proxy head; /* zeros */
   hummock_proxy_fallback_t fallback;
 } hummock_proxy_unmade_t;
 
-/* The calling thread's cache that was used last; one of no proxy when there is none. */
+/* The cache that the calling thread used last; without one, a cache of no proxy. */
 extern HUMMOCK_EXPORT __thread hummock_proxy_cache_t* hummock_proxy_last_cache
     __attribute__((tls_model("initial-exec")));
 
-/* The library's, for what the inline calls leave. */
+/* The library's functions for everything else. */
 HUMMOCK_EXPORT void* hummock_proxy_malloc_slow(hummock_proxy_t* proxy, size_t bytes,
                                                size_t alignment) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void hummock_proxy_free_slow(hummock_proxy_t* proxy, void* block) HUMMOCK_NOEXCEPT;
@@ -82,14 +83,14 @@ HUMMOCK_EXPORT void hummock_proxy_free_slow(hummock_proxy_t* proxy, void* block)
 #define HUMMOCK_PROXY_RARELY(condition) __builtin_expect((condition), 0)
 #define HUMMOCK_PROXY_OFTEN(condition) __builtin_expect((condition), 1)
 
-/* The two calls when the thread's cache can serve them; else 0, and nothing happened.
+/* The two calls if the thread's cache can serve them. Else they return 0 and change nothing.
  *
- * Who hands an element out or frees it owns it, and it passes from thread to thread by the program's own
- * synchronisation or the library's: so its mark is no atomic. */
+ * The thread that hands out or frees an element owns it. It passes to another thread by the program's own
+ * synchronisation or the library's, so its mark is not atomic. */
 static inline __attribute__((always_inline)) int hummock_proxy_try_malloc(hummock_proxy_t* proxy,
                                                                           size_t bytes, size_t alignment,
                                                                           void** out) {
-  const size_t last = bytes - 1; /* 0 bytes: beyond any table */
+  const size_t last = bytes - 1; /* for 0 bytes beyond any table */
   if (HUMMOCK_PROXY_RARELY(last >= HUMMOCK_PROXY_DIRECT || alignment > HUMMOCK_PROXY_GRANULE)) return 0;
   hummock_proxy_cache_t* cache = hummock_proxy_last_cache;
   if (HUMMOCK_PROXY_RARELY(cache->serial != proxy->serial)) return 0;
@@ -97,7 +98,7 @@ static inline __attribute__((always_inline)) int hummock_proxy_try_malloc(hummoc
   hummock_proxy_bin_t* bin = (hummock_proxy_bin_t*)((char*)cache->bins + distance);
   hummock_proxy_granule_t* top = bin->top - 1;
   const hummock_proxy_granule_t granule = *top;
-  /* Marked although it stands here: two threads freed it at once, or it is the stopper. */
+  /* A cached block is marked if two threads freed it at once, or if it is the stopper. */
   if (HUMMOCK_PROXY_RARELY(proxy->marks[granule] != HUMMOCK_PROXY_MARK_NONE)) return 0;
   bin->top = top;
   *out = proxy->base + granule * HUMMOCK_PROXY_GRANULE;
@@ -105,13 +106,13 @@ static inline __attribute__((always_inline)) int hummock_proxy_try_malloc(hummoc
   return 1;
 }
 
-/* The pointer is looked at before the cache: the other order costs a loop registers, and 8 % of its speed. */
+/* The pointer is checked before the cache: the other order costs registers, and 8 % of a loop's speed. */
 static inline __attribute__((always_inline)) int hummock_proxy_try_free(hummock_proxy_t* proxy, void* block) {
-  /* Rotated: what is not aligned is beyond all pools, too. */
+  /* Rotated, so that an address that is not aligned is beyond all pools, too. */
   const size_t offset = (size_t)((char*)block - proxy->base);
   const size_t granule =
       offset >> HUMMOCK_PROXY_GRANULE_LOG2 | offset << (sizeof offset * 8 - HUMMOCK_PROXY_GRANULE_LOG2);
-  /* By arithmetic, not from the mark, which may come late. */
+  /* By arithmetic, so that it need not wait for the mark to be loaded. */
   const size_t bucket = granule >> (proxy->shift & 63);
   if (HUMMOCK_PROXY_RARELY(bucket >= HUMMOCK_PROXY_MOST_BUCKETS)) return 0;
   hummock_proxy_cache_t* cache = hummock_proxy_last_cache;
@@ -119,7 +120,7 @@ static inline __attribute__((always_inline)) int hummock_proxy_try_free(hummock_
   hummock_proxy_bin_t* bin = &cache->bins[bucket];
   hummock_proxy_granule_t* top = bin->top;
   hummock_proxy_mark_t* mark = &proxy->marks[granule];
-  /* In this order: where there is no bucket there are no marks, but a full bin. */
+  /* In this order: where there is no bucket there are no marks, but the bin is full. */
   if (HUMMOCK_PROXY_RARELY(top == bin->limit || *mark != HUMMOCK_PROXY_MARK_PLAIN)) return 0;
   *mark = HUMMOCK_PROXY_MARK_NONE;
   *top = granule;

@@ -1,14 +1,14 @@
-/* Hummock: the memory through which a process tells `hummock record` of every call.
+/* Hummock: the memory through which a process reports every call to `hummock record`.
  *
- * `hummock record -- program` makes a memfd called "hummock-record", of several parts one after the other,
- * each of `size` bytes. Every program on Hummock that it starts takes the first part whose `pid` is 0. In its
- * part each thread takes a ring, in which it alone writes events. The tool reads them, and gives the room
- * back by moving `tail`.
+ * `hummock record -- program` makes a memfd called "hummock-record", with several parts one after the other,
+ * each of `size` bytes. Every program on Hummock that it starts takes the first part whose `pid` is 0. Each
+ * thread takes a ring of that part and alone writes events there. The tool reads them, and frees the room by
+ * moving `tail`.
  *
- * `order` of an event is drawn from the counter of the part: a block's free has a lower one than the
- * allocation that hands out its memory again, whichever threads make them. In a ring the numbers rise.
+ * The `order` of an event is drawn from the part's counter: a block's free has a lower number than the
+ * allocation that hands out its memory again, whichever threads make them. Within a ring the numbers rise.
  *
- * What stands here may be anything when it is read: check every index and count. All numbers are
+ * A reader must check every index and count, because the memory may hold anything. All numbers are
  * little-endian; times are nanoseconds of CLOCK_MONOTONIC. */
 #ifndef HUMMOCK_RECORD_H
 #define HUMMOCK_RECORD_H
@@ -26,9 +26,9 @@ enum hummock_record_call {
   HUMMOCK_RECORD_MALLOC = 1,
   HUMMOCK_RECORD_CALLOC = 2,
   HUMMOCK_RECORD_NEW = 3,
-  HUMMOCK_RECORD_ALIGNED = 4,      /* any call with an alignment above that of all blocks */
+  HUMMOCK_RECORD_ALIGNED = 4,      /* any call with an alignment above the usual one */
   HUMMOCK_RECORD_RESIZE_BEGIN = 5, /* realloc of the block at `address`, which may be free from now on */
-  HUMMOCK_RECORD_RESIZE_END = 6,   /* the same thread's: it is there now; 0: nothing has changed */
+  HUMMOCK_RECORD_RESIZE_END = 6,   /* by the same thread: the block is at `address` now; 0: nothing changed */
   HUMMOCK_RECORD_FREE = 7,
   HUMMOCK_RECORD_DELETE = 8,
   HUMMOCK_RECORD_SIZED = 9 /* a free or delete that says the size, and maybe the alignment */
@@ -62,10 +62,10 @@ typedef struct hummock_record_head {
   uint32_t pid;
   uint64_t size; /* of the part */
   uint64_t started;
-  char program[16]; /* ended by NUL; control characters may be in it */
-  uint32_t rings;   /* rings that were ever used: the first so many */
+  char program[16]; /* ended by NUL; it may have control characters */
+  uint32_t rings;   /* number of rings that were ever used, from the first on */
   uint32_t forks;   /* children of a fork, which are not recorded */
-  uint64_t dropped; /* events of threads without a ring, and of signal handlers that came amid another */
+  uint64_t dropped; /* events of threads without a ring, and of signal handlers that interrupted a call */
   uint32_t closed;  /* set by the tool: nobody will read any more */
   uint8_t unused[60];
   uint64_t order; /* the next event's; on a line of its own */

@@ -1,16 +1,15 @@
-/* smmalloc's interface over Hummock's proxy allocator: a program written for smmalloc compiles with
- * #include <smmalloc.h> as it is, and links with hummock.
+/* smmalloc's interface over Hummock's proxy allocator: a program written for smmalloc compiles unchanged with
+ * #include <smmalloc.h>, and links with hummock.
  *
- * What differs from the original, always to the program's good: caches belong to one allocator each and end
- * with their thread; memory is touched when it is used, not when the allocator is created; a block freed
- * twice is reported, not handed out twice; sizes that overflow give NULL; realloc gives memory back and
- * keeps the alignment; foreign pointers are passed on without a look before them. docs/embedding.md says
- * more.
+ * Differences from the original: each cache belongs to one allocator and ends with its thread; memory is
+ * touched when it is used, not when the allocator is created; a block that is freed twice is reported, not
+ * handed out twice; sizes that overflow give NULL; realloc returns memory and keeps the alignment; a foreign
+ * pointer goes to the fallback, and the memory before it is not read. docs/embedding.md says more.
  *
  * Macros that a program may define before this header, the same in all its files:
- *   SMMALLOC_STATS_SUPPORT   statistics are kept; each call costs more
+ *   SMMALLOC_STATS_SUPPORT   keep statistics; each call costs more
  *   SMM_LINEAR_PARTITIONING, SMM_FLOAT_PARTITIONING   other element sizes, see hummock/proxy.h
- *   SMM_MAX_BUCKET_COUNT     most buckets of an allocator, at most 62
+ *   SMM_MAX_BUCKET_COUNT     the most buckets of an allocator, at most 62
  *   SM_ASSERT(condition) */
 #ifndef HUMMOCK_SMMALLOC_H
 #define HUMMOCK_SMMALLOC_H
@@ -37,7 +36,7 @@
 #define SMM_MAX_BUCKET_COUNT (62)
 #endif
 #ifndef SMM_MAX_CACHE_ITEMS_COUNT
-#define SMM_MAX_CACHE_ITEMS_COUNT (7) /* of no effect: a cache holds what it is created for */
+#define SMM_MAX_CACHE_ITEMS_COUNT (7) /* has no effect: a cache holds what it is created for */
 #endif
 #ifndef SM_ASSERT
 #define SM_ASSERT(condition) ((void)0)
@@ -59,7 +58,7 @@ constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_FLOAT;
 constexpr hummock_proxy_sizes_t kPartitioning = HUMMOCK_PROXY_STEPS;
 #endif
 
-/* How many elements a new thread cache has at hand: none, half of its room, all of it. */
+/* How many elements a new thread cache begins with: none, half of what it may hold, all. */
 enum CacheWarmupOptions { CACHE_COLD = 0, CACHE_WARM = 1, CACHE_HOT = 2 };
 
 /* `alignment` is a power of two. */
@@ -82,9 +81,9 @@ inline size_t GetBucketSizeInBytesByIndex(size_t bucketIndex) {
   return hummock_proxy_size_at(kPartitioning, bucketIndex);
 }
 
-/* The allocator behind the pools. A program replaces it by defining these functions, all of them, in one of
- * its own files; else hummock's serve, which call the process's malloc. Block sizes are in bytes, and
- * GetUsableSpace says what was asked for. */
+/* The allocator behind the pools. A program replaces it by defining all of these functions in one of its own
+ * files. Without that, hummock's are used, which call the process's malloc. Block sizes are in bytes, and
+ * GetUsableSpace returns the size asked for. */
 struct GenericAllocator {
   typedef void* TInstance;
 
@@ -111,7 +110,7 @@ struct GenericAllocator {
 };
 
 #ifdef SMMALLOC_STATS_SUPPORT
-/* What hummock_proxy_stats and hummock_proxy_bucket_stats say; see there. */
+/* The figures of hummock_proxy_stats and hummock_proxy_bucket_stats. */
 struct GlobalStats {
   std::atomic<size_t> totalNumAllocationAttempts{0};
   std::atomic<size_t> totalAllocationsServed{0};
@@ -127,7 +126,7 @@ struct BucketStats {
 };
 #endif
 
-/* One allocator; the functions are those of hummock/proxy.h. Before Init, or when Init found no room, every
+/* One allocator; the functions are those of hummock/proxy.h. Before Init, or if Init found no memory, every
  * call goes to the generic allocator. */
 class Allocator {
  public:
@@ -141,7 +140,7 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  /* Once, and before anything else. */
+  /* Call it once, before anything else. */
   void Init(uint32_t bucketsCount, size_t bucketSizeInBytes) {
     SM_ASSERT(!IsInitialised());
     if (IsInitialised()) return;
@@ -202,7 +201,7 @@ class Allocator {
   }
 
 #ifdef SMMALLOC_STATS_SUPPORT
-  /* As of this call; the next one brings what it returned up to date. */
+  /* The figures at this call; the next call updates what it returned. */
   const GlobalStats& GetGlobalStats() const {
     hummock_proxy_stats_t now = {};
     if (IsInitialised()) hummock_proxy_stats(proxy_, &now);
@@ -213,7 +212,7 @@ class Allocator {
     global_.routingReasonSaturation = now.by_saturation;
     return global_;
   }
-  /* NULL for a bucket that is not there. */
+  /* NULL if there is no such bucket. */
   const BucketStats* GetBucketStats(size_t bucketIndex) const {
     hummock_proxy_bucket_stats_t now = {};
     if (!IsInitialised() || hummock_proxy_bucket_stats(proxy_, bucketIndex, &now) != 0) return nullptr;
@@ -242,7 +241,7 @@ class Allocator {
 
   hummock_proxy_t* proxy_ = &unmade_.head;
   GenericAllocator::TInstance instance_;
-  /* Instead of NULL, for which each call would have to look. */
+  /* In place of NULL, which each call would have to check. */
   hummock_proxy_unmade_t unmade_;
 #ifdef SMMALLOC_STATS_SUPPORT
   mutable GlobalStats global_;
@@ -262,7 +261,7 @@ SMMALLOC_API inline void _sm_allocator_destroy(sm_allocator allocator) {
   sm::GenericAllocator::Destroy(instance);
 }
 
-/* NULL when there is no room, or the generic allocator has no instance to give. */
+/* NULL if there is no memory, or the generic allocator has no instance. */
 SMMALLOC_API inline sm_allocator _sm_allocator_create(uint32_t bucketsCount, size_t bucketSizeInBytes) {
   const sm::GenericAllocator::TInstance instance = sm::GenericAllocator::Create();
   if (!sm::GenericAllocator::IsValid(instance)) return nullptr;
@@ -278,7 +277,7 @@ SMMALLOC_API inline sm_allocator _sm_allocator_create(uint32_t bucketsCount, siz
   return nullptr;
 }
 
-/* Of the calling thread; a NULL allocator is ignored. */
+/* The cache of the calling thread; a NULL allocator is ignored. */
 SMMALLOC_API inline void _sm_allocator_thread_cache_create(sm_allocator allocator,
                                                            sm::CacheWarmupOptions warmupOptions,
                                                            std::initializer_list<uint32_t> options) {

@@ -12,7 +12,7 @@
  *   - After free(p) the same thread's next malloc of the same size succeeds, if no other thread allocates in
  *     between.
  *
- * Any thread may call these functions where the thread mode says so. They are not async-signal-safe. Sizes
+ * The thread mode says which threads may call these functions. They are not async-signal-safe. Sizes
  * are in bytes. For a pointer that is not a live block of the space, Hummock prints one line on standard
  * error and aborts the process. Only the functions of this header take blocks of a space, except those of the
  * process's external space, below. */
@@ -27,7 +27,7 @@ extern "C" {
 
 typedef struct hummock_space hummock_space_t;
 
-/* How much a property is wanted: not at all, if possible, or else no space; see hummock_space_options_t. */
+/* Whether a property is not wanted, wanted if possible, or required; see hummock_space_options_t. */
 #define HUMMOCK_SPACE_OFF 0
 #define HUMMOCK_SPACE_TRY 1
 #define HUMMOCK_SPACE_REQUIRE 2
@@ -120,7 +120,7 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(3) void* hummock_space_reall
     hummock_space_t* space, void* block, size_t size) HUMMOCK_NOEXCEPT;
 /* Frees `block`; NULL does nothing. Leaves errno as it is. */
 HUMMOCK_EXPORT void hummock_space_free(hummock_space_t* space, void* block) HUMMOCK_NOEXCEPT;
-/* The room of a live block; 0 for NULL. Takes no lock. */
+/* The usable size of a live block; 0 for NULL. Takes no lock. */
 HUMMOCK_EXPORT size_t hummock_space_usable_size(hummock_space_t* space, const void* block) HUMMOCK_NOEXCEPT;
 /* 1 when `address` lies among the blocks of the space, live or free. Takes no lock. */
 HUMMOCK_EXPORT int hummock_space_contains(const hummock_space_t* space, const void* address) HUMMOCK_NOEXCEPT;
@@ -189,9 +189,9 @@ typedef struct hummock_space_stats {
 HUMMOCK_EXPORT int hummock_space_stats(hummock_space_t* space, hummock_space_stats_t* out) HUMMOCK_NOEXCEPT;
 
 /* Calls visit(context, address, size, live) for every block and free range in order of address, until it
- * returns 0. For a block, `address` is what the program has and `size` its room; blocks in caches count as
- * live. `visit` must not use the space. Returns 0, EPERM, or EIO when the space's records contradict each
- * other. Holds the lock all the while. Cost: a step for each block. */
+ * returns 0. For a block, `address` is the program's pointer and `size` its usable size; blocks in caches
+ * count as live. `visit` must not use the space. Returns 0, EPERM, or EIO when the space's records contradict
+ * each other. Holds the lock all the while. Cost: a step for each block. */
 HUMMOCK_EXPORT int hummock_space_walk(hummock_space_t* space,
                                       int (*visit)(void* context, void* address, size_t size, int live),
                                       void* context) HUMMOCK_NOEXCEPT;
@@ -209,7 +209,7 @@ HUMMOCK_EXPORT int hummock_space_descriptor(const hummock_space_t* space) HUMMOC
 /* Offsets name the same place in every process. 0 stands for NULL. */
 HUMMOCK_EXPORT size_t hummock_space_offset(const hummock_space_t* space, const void* block) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT void* hummock_space_pointer(const hummock_space_t* space, size_t offset) HUMMOCK_NOEXCEPT;
-/* One word by which processes find the rest: an offset that any of them may set and read. 0 at first. */
+/* The root is an offset by which processes find all else. Any of them may set and read it. 0 at first. */
 HUMMOCK_EXPORT void hummock_space_set_root(hummock_space_t* space, size_t offset) HUMMOCK_NOEXCEPT;
 HUMMOCK_EXPORT size_t hummock_space_root(const hummock_space_t* space) HUMMOCK_NOEXCEPT;
 

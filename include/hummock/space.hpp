@@ -1,7 +1,7 @@
 /* Deterministic spaces for C++17 and later, header-only over space.h; hummock.hpp includes it.
  *
  *   hummock::space                   owns a hummock_space_t
- *   hummock::space_memory_resource   std::pmr over a space; when it is full it throws, it never falls back */
+ *   hummock::space_memory_resource   std::pmr over a space; throws when the space is full */
 #ifndef HUMMOCK_SPACE_HPP
 #define HUMMOCK_SPACE_HPP
 
@@ -17,16 +17,16 @@
 
 namespace hummock {
 
-/* Owns a space: moves, does not copy, ends its blocks with it. Which threads may use it is a matter of its
- * thread mode, see space.h. One that was moved from is empty, and has no memory to give. */
+/* Owns a space. It can be moved, not copied, and its end frees all blocks. Its thread mode says which threads
+ * may use it; see space.h. A space that was moved from is empty and allocates nothing. */
 class space {
  public:
-  /* Of that many bytes, its own records included, with the other options at their defaults: one thread
-   * allocates. Throws std::bad_alloc. */
+  /* A space of `bytes`, with its own records, and the default for all other options: one thread allocates.
+   * Throws std::bad_alloc. */
   explicit space(std::size_t bytes) : space(options_of(bytes)) {}
-  /* `options.size` is filled in. Throws std::bad_alloc when memory is short, std::system_error with the
-   * system's number for anything else: options that contradict each other, a property that is not to be had.
-   */
+  /* Fills in `options.size`. Throws std::bad_alloc when memory is short, and std::system_error with the error
+   * number for anything else: options that contradict each other, or a required property that the system
+   * cannot provide. */
   explicit space(hummock_space_options_t options) {
     options.size = sizeof options;
     handle_ = hummock_space_create(&options, &achieved_);
@@ -34,7 +34,7 @@ class space {
     if (errno == ENOMEM) throw std::bad_alloc();
     throw std::system_error(errno, std::generic_category(), "hummock::space");
   }
-  /* Takes over one that was created, opened or attached; null gives an empty one. */
+  /* Takes over a space that was created, opened or attached; null makes an empty one. */
   explicit space(hummock_space_t* owned) noexcept : handle_(owned) {}
   space(space&& other) noexcept : achieved_(other.achieved_), handle_(other.release()) {}
   space& operator=(space&& other) noexcept {
@@ -46,7 +46,7 @@ class space {
   }
   ~space() { hummock_space_destroy(handle_); }
 
-  /* At least `bytes`, aligned to `alignment` (a power of two), of this space alone. Constant time, and no
+  /* At least `bytes`, aligned to `alignment` (a power of two), from this space only. Constant time, and no
    * system call. */
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = natural_alignment) {
     void* block = try_allocate(bytes, alignment);
@@ -62,7 +62,7 @@ class space {
   void deallocate(void* block) noexcept {
     if (block != nullptr) hummock_space_free(handle_, block);
   }
-  /* realloc, for bytes alone: moves no objects. Null on failure, the block is then as it was. */
+  /* realloc. It moves bytes, not objects. Returns null on failure and leaves the block untouched. */
   [[nodiscard]] void* try_resize(void* block, std::size_t bytes) noexcept {
     return handle_ == nullptr ? nullptr : hummock_space_realloc(handle_, block, bytes);
   }
@@ -73,17 +73,17 @@ class space {
   bool contains(const void* address) const noexcept {
     return handle_ != nullptr && hummock_space_contains(handle_, address) != 0;
   }
-  /* What it holds; zeros for an empty one. */
+  /* What the space holds now; zeros for an empty one. */
   hummock_space_stats_t stats() const noexcept {
     hummock_space_stats_t now = {};
     now.size = sizeof now;
     if (handle_ != nullptr) hummock_space_stats(handle_, &now);
     return now;
   }
-  /* The HUMMOCK_SPACE_… bits that creation achieved; 0 for one that was taken over. */
+  /* The HUMMOCK_SPACE_… bits of the properties it has; 0 for a space that was taken over. */
   std::uint32_t achieved() const noexcept { return achieved_; }
 
-  /* The handle stays the space's, or becomes the caller's. */
+  /* get: the space keeps the handle. release: the caller owns it from now on. */
   hummock_space_t* get() const noexcept { return handle_; }
   [[nodiscard]] hummock_space_t* release() noexcept { return std::exchange(handle_, nullptr); }
   explicit operator bool() const noexcept { return handle_ != nullptr; }
@@ -101,7 +101,7 @@ class space {
   hummock_space_t* handle_ = nullptr;
 };
 
-/* For std::pmr containers in a space, which must outlive them. Two are equal when they are of one space. */
+/* For std::pmr containers in a space, which must outlive them. Two are equal if they have the same space. */
 class space_memory_resource : public std::pmr::memory_resource {
  public:
   explicit space_memory_resource(space& where) noexcept : space_(&where) {}
