@@ -24,23 +24,23 @@ constexpr BinOffsets make_bin_offsets() {
 inline constexpr BinOffsets kBinOffsets = make_bin_offsets();
 static_assert(offsetof(Heap, bins) == 0);
 
-// The calling thread's bin of a class is empty, or its list is broken.
+// For a bin of the calling thread that is empty, or whose list is broken.
 void* allocate_slow(Bin* bin);
-// The size is beyond the direct ones, or nothing may take the fast path: every size counts then.
+// For sizes above kDirectSize, and for every size while nothing may take the fast path.
 void* allocate_medium(size_t size);
 // The same for operator new, which recording tells from malloc.
 void* allocate_medium_new(size_t size);
 
-// kDirectSize once the options are read and no mode needs to see every call, else 0. One word for
-// "is it small?" and "is it allowed?", so the second question costs nothing.
-// Atomic, relaxed: a late reader takes the slow path.
-// While blocks are sampled it is 0, too: it changes while threads run, and a late reader may find either.
+// kDirectSize once the options are read and no mode needs to see every call, else 0. One word answers "is it
+// small?" and "may it take the fast path?", so the second question costs nothing. Atomic, relaxed: a late
+// reader takes the slow path. It is also 0 while blocks are sampled: then it changes while threads run, and a
+// late reader may find either value.
 extern base::OwnLine<size_t> fast_limit HUMMOCK_HIDDEN;
 // The options are read, and no mode or hook wants every call (heap/attach.h). Atomic, relaxed, as above.
 extern bool is_plain HUMMOCK_HIDDEN;
 
-// The first block of a list of free blocks. Null: the list is empty, or what comes next is no free block, or
-// its link was written to; nothing has changed then, and check_bin says which.
+// Takes the first block of a list of free blocks. Null: the list is empty, or the next block is not a free
+// one, or its link was written to; then nothing has changed, and check_bin finds out which.
 __attribute__((always_inline)) inline void* pop_list(void** list) {
   void* block = *list;
   uintptr_t& check = slab::check_word(block);
@@ -50,12 +50,11 @@ __attribute__((always_inline)) inline void* pop_list(void** list) {
   if (relaxed(link) != next) return nullptr;
   link = 0;
 #else
-  // Compared and cleared in one instruction. The second word of a bin, where lists end, is put back. Threads
-  // without a heap share theirs: it may be off by a few addresses for a moment, and allocate_slow puts it
-  // right.
+  // Compares and clears the word in one instruction. If this is a bin, where lists end, the word is restored.
+  // Threads without a heap share one: its word may be wrong for a moment, and allocate_slow corrects it.
   link -= next;
 #endif
-  // Each `asm`: else the words are kept in registers, which costs an instruction or two on the usual path.
+  // Without the `asm`s the compiler keeps the words in registers, which costs instructions on the usual path.
   if (__builtin_expect(link != 0, false)) {
     asm("" : "+m"(link), "+m"(check));
     link += check;

@@ -21,7 +21,8 @@ size_t fair_share() {
 
 bool earn(Heap* heap, uint32_t bytes) {
   if (heap->earned + bytes > kMostShares * fair_share()) return false;
-  if (relaxed(earned.value) + bytes > budget()) return false;  // the line stays with all who only look
+  if (relaxed(earned.value) + bytes > budget())
+    return false;  // a plain look does not take the line from others
   if (__atomic_add_fetch(&earned.value, bytes, __ATOMIC_RELAXED) > budget()) {
     __atomic_fetch_sub(&earned.value, bytes, __ATOMIC_RELAXED);
     return false;
@@ -45,7 +46,8 @@ bool hold(Heap* heap, size_t bytes) {
   return true;
 }
 
-// A unit stays beyond what is held, so that who frees and asks in turns does not earn it each time.
+// One unit stays beyond what is held, so that a thread that frees and asks in turns need not earn it each
+// time.
 void settle(Heap* heap) {
   const size_t spare = kAtRest + size_t{heap->earned} - heap->held;
   if (heap->earned == 0 || spare < 2 * kUnit) return;

@@ -1,7 +1,7 @@
-// How many bytes of free blocks a thread's magazines may hold: a little at rest, and what it earned from one
-// budget for all threads. A thread may have two fair shares of that, as not all threads need theirs. When the
-// budget runs short, who has more than one gives it back when it comes by.
-// Invariant: the sum of `earned` of all heaps is at most the budget when some was earned last.
+// How many bytes of free blocks a thread's magazines may hold: a fixed amount, and what the thread earned
+// from one budget for all threads. A thread may earn two fair shares, because not all threads need theirs.
+// When the budget runs short, a thread that has more than one share gives the excess back at its next sweep.
+// Invariant: the sum of `earned` of all heaps is at most what the budget was when something was last earned.
 #ifndef HUMMOCK_HEAP_ALLOWANCE_H
 #define HUMMOCK_HEAP_ALLOWANCE_H
 
@@ -11,18 +11,18 @@ namespace hummock::heap {
 
 inline constexpr uint32_t kAtRest = 64 << 10;
 
-// The heap is to hold so much more. False: it may not.
+// Lets the heap hold so much more. False: it may not.
 bool hold(Heap* heap, size_t bytes);
 inline void let_go(Heap* heap, size_t bytes) {
   heap->held -= static_cast<uint32_t>(bytes);
 }
 
-// Gives back what was earned and is not needed.
+// Gives back what the heap earned and does not need.
 void settle(Heap* heap);
-// It has more than its share while the budget is short.
+// The heap has more than its share while the budget is short.
 bool has_too_much(const Heap* heap);
 
-// A thread has got a heap, or given it up; it holds nothing then.
+// Call these when a thread gets a heap, or gives it up and holds nothing.
 void enter_thread();
 void leave_thread(Heap* heap);
 

@@ -42,15 +42,14 @@ bool leads_on(const SlabHeader* slab, uintptr_t link) {
   return next == nullptr || is_bin(next) || is_waiting(link) || is_of_class(slab, next);
 }
 
-// Whether the words of a free block that has this link are what they should be.
+// Are the words of a free block that has this link as they should be?
 bool is_linked(void* block, uintptr_t link) {
   return slab::agree(block, link, 0) || slab::agree(block, link, slab::kRemote) || is_waiting(link);
 }
 
 constexpr unsigned kMostWalked = 1 << 16;  // lists of other threads may change while they are walked
 
-// Racy: `slab` may be another thread's. Each block is seen to be one before it is read, and what was a slab
-// stays mapped.
+// Racy: `slab` may be another thread's. Each block is checked before it is read, and slabs stay mapped.
 __attribute__((no_sanitize("thread"))) bool stands_in_list(const SlabHeader* slab, const void* p,
                                                            void* block) {
   for (unsigned left = kMostWalked; left != 0; --left) {
@@ -75,7 +74,7 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
   return false;
 }
 
-// In a list of its slab's or of any heap's. Slow: for blocks of which all else says that they are free.
+// Is the block in a list of its slab or of any heap? Slow: only for blocks that look free in every other way.
 __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, const void* p) {
   if (stands_in_list(slab, p, slab->free)) return true;
   // acquire: pairs with the release of push_remote.
@@ -87,16 +86,16 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
   return false;
 }
 
-// The slab was given back since somebody looked at p: so another free of p had come before.
-// Who finishes a shared slab clears its bit first, and the owner a moment later; who gives one away does so
-// the other way round.
+// The slab has ended since we looked at p, so another free of p came before. A thread that finishes a shared
+// slab clears the bit first and the owner a moment later; one that gives a slab away does it the other way
+// round.
 bool has_ended(const SlabHeader* slab) {
   for (unsigned tries = 16; tries != 0; --tries) {
     const Kind kind = relaxed(slab->kind);
     const uintptr_t owner = owner_of(slab);
     if (kind == Kind::own_slab) return false;
     if (kind != Kind::slab || owner == kNobody) return true;
-    // acquire: what has come before the bit went.
+    // acquire: shows what was written before the bit was cleared.
     const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
     if (owner != kShared || (word & slab::kSharedBit) != 0) return false;
     os::pause_cpu();
@@ -106,8 +105,8 @@ bool has_ended(const SlabHeader* slab) {
 
 }  // namespace
 
-// Who frees a block writes its link first, its check next, and then adds it to a list: a few instructions.
-// Where that takes longer, as the thread is not running, the block is told when the two frees meet.
+// A free writes the link first, the check next, and then adds the block to a list: a few instructions. If
+// that takes longer, because its thread is not running, the block is reported when the two frees meet.
 bool is_free(const SlabHeader* slab, const void* p, bool waits) {
   if (slab::is_tiny(slab)) return true;  // its link is a number of the slab's, and bound to its address
   void* block = const_cast<void*>(p);

@@ -1,4 +1,4 @@
-// A thread's heap. And the calls that the faces make.
+// A thread's heap, and the functions that the faces call.
 #ifndef HUMMOCK_HEAP_HEAP_H
 #define HUMMOCK_HEAP_HEAP_H
 
@@ -13,30 +13,31 @@ namespace hummock::heap {
 
 using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
-// Blocks of others that this thread freed and has not yet handed over, the oldest first.
+// The remote cache: blocks of other heaps that this thread freed and has not handed over yet, oldest first.
 inline constexpr unsigned kRemoteBlocks = 32;
-inline constexpr uint32_t kRemoteBytes = 32 << 10;  // all are handed over when they are as many, or more
+inline constexpr uint32_t kRemoteBytes = 32 << 10;  // from this many bytes on, all are handed over
 struct RemoteCache {
   uint32_t count, bytes;
   void* blocks[kRemoteBlocks];
   SlabHeader* slabs[kRemoteBlocks];  // of each
-  uint32_t checks[kRemoteBlocks];    // of each, what stood in its other word: see heap/remote.cc
+  uint32_t checks[kRemoteBlocks];    // of each, its check word when it was freed: see heap/remote.cc
 };
 
-// A magazine: what a heap has at hand of one class. free puts a block there, and malloc takes the last one.
-// Invariant: the blocks count as in use in their slabs, which this heap owns, or owned; `limit` - `room` is
-// their number. Each is linked (slab/free_block.h). The list ends in the
-// bin itself: where a block has its link the bin has no address, as the word before it is.
+// A bin holds a magazine: a heap's cached blocks of one class. free puts a block there, and malloc takes the
+// last one. Invariant: the blocks count as in use in their slabs, which this heap owns or owned; `limit` -
+// `room` is their number. Each is linked (slab/free_block.h). The list ends in the bin itself, which never
+// looks like a free block: the word where a block has its link is no address, and differs from the word
+// before it.
 struct Bin {
   void* blocks = this;
-  int32_t room = 0;           // blocks that may come; below 0: there are more than may stay
-  int16_t limit = 0;          // as many may stay
+  int32_t room = 0;           // how many more blocks there is room for; below 0: there are too many
+  int16_t limit = 0;          // the most blocks that may stay
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   uint64_t multiplier = 0;    // of the class: see slab/size_class.h
   uint32_t seen = 0;          // the lower half of `blocks` at the last look
-  uint16_t direct = 0;        // bytes that may be freed straight to slabs until the next look, in units of 64
-  bool asked = false;         // malloc found nothing since blocks last went back
-  bool refused = false;       // there was no room for more; until the next look
+  uint16_t direct = 0;        // bytes to be freed straight to slabs until the next look, in units of 64
+  bool asked = false;         // malloc found nothing here since the last flush
+  bool refused = false;       // the magazine was refused more room; until the next look
 };
 inline unsigned count_held(const Bin& bin) {
   return static_cast<unsigned>(bin.limit - bin.room);
@@ -44,7 +45,7 @@ inline unsigned count_held(const Bin& bin) {
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
-// Of a thread whose calls are recorded: see heap/recording.h.
+// For a thread whose calls are recorded: see heap/recording.h.
 struct Recorded {
   hummock_record_ring_t* ring;
   uint64_t tail;  // of the ring, when it was last full
@@ -54,7 +55,7 @@ struct Recorded {
   bool busy;      // calls are not to be recorded
 };
 
-// Records are never unmapped: a stale pointer to one is a hint, not a danger.
+// Records are never unmapped, so a stale pointer to one does no harm.
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
   SlabHeader* current[slab::kClasses];  // where fresh blocks come from
@@ -114,23 +115,23 @@ void release_aligned_sized(void* p, size_t align, size_t size);
 bool trim(size_t keep);
 bool owns(const void* p);
 
-// Free blocks of a class that a heap has at hand.
+// How many free blocks of a class a heap has, in its magazine and its rest.
 inline size_t count_at_hand(const Heap* heap, unsigned size_class) {
   return count_held(heap->bins[size_class]) + heap->rest[size_class].count;
 }
-// Those of the calling thread, a number for each class.
+// The same for the calling thread and each class.
 void count_resting(uint32_t* per_class);
 
-// At the program's end: aborts with a message when a block that the calling thread freed lately was freed by
-// another thread at the same time, or written to. Looks at a few blocks of each class.
+// At the program's end: looks at a few blocks of each class that the calling thread freed lately. Aborts with
+// a message if another thread freed one at the same time, or if it was written to.
 void check_freed_lately();
 
-// Records of all threads' heaps there ever were, by next_record.
+// The records of all thread heaps that ever existed, linked by next_record.
 const Heap* all_heaps();
-// How often this process and those it comes from have forked. Atomic, relaxed: written in a child before it
-// has a second thread.
+// How often this process and its ancestors have forked. Atomic, relaxed: a child writes it before it has a
+// second thread.
 extern uint32_t forks;
-// The list of free blocks of some heap ends there.
+// Is p a bin of some heap, where a list of free blocks ends?
 bool is_bin(const void* p);
 
 }  // namespace hummock::heap

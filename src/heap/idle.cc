@@ -18,33 +18,34 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
-constexpr unsigned kSlabsPerStep = 3;  // of which pages went
+constexpr unsigned kSlabsPerStep = 3;  // slabs with purged pages
 constexpr size_t kLooksPerRound = 32;
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
-constexpr uint16_t kTried = 0x8000;  // in `seen`: with that many blocks nothing more is to be had
+constexpr uint16_t kTried = 0x8000;  // in `seen`: with this count there is nothing more to purge
 
-// A round looks at all headers, some at each step. A slab that has had as many blocks given back at two
-// rounds, and not been drained, is idle.
+// A round looks at all headers, some at each step. A slab is idle if two rounds find the same number of
+// blocks that others freed there.
 os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
-pages::Headers round;                // guarded by idle_lock
-bool in_round;                       // likewise
-bool again;                          // likewise: what this round saw is worth another one
-size_t resting;                      // likewise: bytes that this round saw, freed by others and not drained
-size_t rested;                       // likewise: the last round
-bool at_once;                        // likewise: this round does not wait for a second look
-bool trim_asked;                     // the next one does not. Atomic, relaxed: a wish
-uint64_t next_step;                  // ms; atomic, relaxed: a hint
+// The next six are guarded by idle_lock.
+pages::Headers round;
+bool in_round;
+bool again;          // this round saw something that is worth another one
+size_t resting;      // bytes that this round saw, freed by others and not drained
+size_t rested;       // the same in the last round
+bool at_once;        // this round purges at the first look
+bool trim_asked;     // the next round does. Atomic, relaxed: a wish
+uint64_t next_step;  // ms; atomic, relaxed: a hint
 
-// Racy looks at what nobody has yet: what they say is looked at again by can_purge.
-// Bytes of so many blocks; 0 where they are not worth a purge.
+// Racy: the slab is not ours yet. can_purge looks again.
+// The bytes of so many blocks; 0 if they are not worth a purge.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
   if (slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
   return bytes >= kLeastBytes ? bytes : 0;
 }
 
-// Has a trim anything to do here? Likewise.
+// Has a trim anything to do here? Racy likewise.
 bool is_candidate(const SlabHeader* slab) {
   const uint32_t count = slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
   if (worth(slab, count) == 0) return false;
@@ -53,7 +54,7 @@ bool is_candidate(const SlabHeader* slab) {
 
 enum class Look : uint8_t {
   by_time,
-  after_frees,  // only what exceeds a bound goes: the owner may be about to look
+  after_frees,  // purges only what exceeds a bound, because the owner may be about to look
   at_once,
 };
 
@@ -66,7 +67,7 @@ bool rests_much() {
   return rested > bound || resting > bound;
 }
 
-// Bytes that went.
+// Returns the bytes that it purged.
 size_t look_at(SlabHeader* slab, Look why) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const uint32_t count = slab::count_of(word);
@@ -100,7 +101,7 @@ void end_round(uint64_t now, uint64_t pause) {
   __atomic_store_n(&next_step, now + pause, __ATOMIC_RELAXED);
 }
 
-// Bytes that went.
+// Returns the bytes that it purged.
 size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
   if (!in_round) {
     round = pages::Headers();
@@ -126,7 +127,7 @@ size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
   return bytes;
 }
 
-// With the lock, which it gives up.
+// Called with the lock held, which it releases.
 void look(size_t headers, Look why, uint64_t now) {
   os::Event event;
   const size_t bytes = step(headers, why, now, static_cast<uint64_t>(options::values.decay_ms) / 8);
@@ -162,8 +163,8 @@ bool tick() {
 
 namespace {
 
-// Trims share one walk. Who finds one under way wishes for another, and waits for nothing: who walks goes
-// round once more for all that came meanwhile.
+// Trims share one walk. A thread that finds one under way leaves a wish and does not wait: the thread that
+// walks goes round once more for all wishes.
 enum class Walk : uint8_t { none, under_way, wished };
 Walk walk;  // atomic
 
@@ -192,7 +193,7 @@ bool end_walk() {
   return __atomic_compare_exchange_n(&walk, &mine, Walk::none, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-// The lock is held for a slice at a time, as a fork waits for it, and where there is something to do.
+// Takes the lock only where there is something to do, and for a slice at a time, because a fork waits for it.
 void walk_all() {
   pages::Headers all;
   SlabHeader* slab = all.next();
@@ -217,7 +218,7 @@ void purge_idle() {
       __atomic_store_n(&walk, Walk::none, __ATOMIC_RELEASE);
       return;
     }
-    // acquire: pairs with the release of who wished.
+    // acquire: pairs with the release of begin_walk() in the thread that wished.
     __atomic_exchange_n(&walk, Walk::under_way, __ATOMIC_ACQUIRE);
   }
 }
@@ -238,7 +239,7 @@ void unlock_idle() {
   idle_lock.unlock_after_fork();
 }
 void reset_idle() {
-  __atomic_store_n(&walk, Walk::none, __ATOMIC_RELAXED);  // who walked is not in the child
+  __atomic_store_n(&walk, Walk::none, __ATOMIC_RELAXED);  // the thread that walked is not in the child
   idle_lock.unlock_in_child();
 }
 

@@ -1,5 +1,5 @@
-// Memory of slabs whose owner does not look at what others free there: a thread that waits, or has better to
-// do. Any thread that ticks gives their free pages back.
+// Memory of slabs whose owner does not look at what others free there, because its thread waits or is busy
+// elsewhere. Any thread that ticks purges their free pages.
 #ifndef HUMMOCK_HEAP_IDLE_H
 #define HUMMOCK_HEAP_IDLE_H
 
@@ -13,7 +13,7 @@ enum class Idle : uint8_t {
   looking,  // a round is under way, and nothing has been freed since it began
   freed,    // blocks of somebody else's slab
 };
-extern Idle idle;  // atomic, relaxed: what it leads to is looked at under a lock
+extern Idle idle;  // atomic, relaxed: all that follows from it is looked at under a lock
 
 inline void note_freed() {
   if (relaxed(idle) != Idle::freed) set_relaxed(idle, Idle::freed);
@@ -24,19 +24,18 @@ inline bool tick_pending() {
   return pages::tick_pending() || relaxed(idle) != Idle::nothing;
 }
 
-// pages::tick(), and some of the slabs of the process. Cheap when nothing is due. True when a while had
-// passed since the last time.
+// pages::tick(), and a look at some slabs of the process. Cheap when nothing is due. True if the last timed
+// tick is a while ago.
 bool tick();
 
-// All slabs at once, however lately blocks were freed there.
+// Looks at all slabs at once, however recently blocks were freed there.
 void purge_idle();
 
-// A thread has handed over 64 KiB of others' blocks: what it frees pays for a look at some slabs, so that
-// nobody has to call later. A round takes 2 MiB of such frees.
+// A thread that has handed over 64 KiB of others' blocks looks at some slabs, so that nobody has to later. A
+// round takes 2 MiB of such frees.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 void look_after_frees();
-// What is free now, but for what threads have in their caches, goes with the next ticks. False: decay_ms says
-// that nothing ever goes.
+// Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 
 // For fork.

@@ -9,20 +9,20 @@ namespace hummock::heap {
 namespace {
 
 constexpr size_t kMaxSpanBytes = pages::kMaxSpanSlots * kSlotSize;
-constexpr size_t kWorthAMapping = size_t{4} << 20;  // where a block that grows finds no room behind it
-constexpr size_t kCreeping = size_t{128} << 10;  // the same, where it grows by little and free memory abounds
+constexpr size_t kWorthAMapping = size_t{4} << 20;  // for a block that grows and has no room behind it
+constexpr size_t kCreeping = size_t{128} << 10;     // the same if it grows by little and much memory is dirty
 
 unsigned slots_of(size_t size) {
   return size == 0 ? 1 : static_cast<unsigned>(base::divide_up(size, kSlotSize));
 }
 
-// A block that grows in small steps would move at each step and leave a hole too short for its like. In a
-// mapping of its own it takes its memory along.
+// A block that grows in small steps would be copied at each step, and leave a hole too short for similar
+// blocks. In a mapping of its own it takes its memory along.
 bool creeps(size_t room, size_t size) {
   return size >= kCreeping && size >= room && size - room <= room / 8;
 }
 
-// A huge page has the region's headers, and another one its guard, and no aligned block of more than 2 MiB.
+// The region's first huge page has the headers and its last one the guard, so neither holds an aligned block.
 bool fits_in_region(size_t size, size_t align) {
   if (align <= kSlotSize) return size <= kMaxSpanBytes;
   const size_t first = align < pages::kHugePageSize ? pages::kHugePageSize : align;
@@ -72,7 +72,7 @@ Kind claim_large(const char* call, SlabHeader* header) {
 
 void release_far(SlabHeader* header, Kind kind) {
   kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  // For a span, free just returned what exceeds the budget.
+  // For a span, release_span has just purged what exceeds the budget.
   if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick();
 }
 

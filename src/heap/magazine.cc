@@ -1,19 +1,19 @@
-// Magazines: blocks that a thread has at hand, by class; what was freed last is handed out first, while it is
-// in the processor's caches.
+// Magazines: a thread's cached blocks, by class. malloc takes the block that was freed last, while it is in
+// the processor's caches.
 //
-// A magazine begins with no room for what is freed. It grows by doubling while blocks of the class are asked
-// for and the thread may hold more (heap/allowance.h), if need be at the cost of other classes. Where there
-// is no room for more, the older half goes back to the slabs; and if malloc did not run out since then, so
-// does each block that is freed, the last first; and when many were freed so, all that the class holds.
+// A magazine begins with no room. It doubles while the class is asked for and the thread may hold more
+// (heap/allowance.h), if need be at the cost of other classes. If it cannot grow, its older half is flushed
+// to the slabs. If malloc has not run out of blocks since then, each block that is freed goes to its slab at
+// once. After many such frees, all that the class holds is flushed.
 //
-// So there are two kinds of slabs of a heap: those whose frees go to the magazine (owner = heap), and those
-// whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first when blocks
-// are taken from it, the second when a single block of it had to go back. A thread that frees much more than
-// it allocates pays the way back for few blocks of each slab, and keeps few slabs from becoming empty. A
-// class that was refused room, and has next to none, stays with the second kind until the next look.
+// So a heap has two kinds of slabs: those whose frees go to the magazine (owner = heap), and *direct* ones,
+// whose frees go straight to their own list (owner = heap + kDirect). A slab becomes the first kind when
+// blocks are taken from it, and direct when a single block of it had to go back. So a thread that frees much
+// more than it allocates flushes few blocks of each slab, and keeps few slabs from becoming empty. A class
+// that was refused room and has next to none stays with direct slabs until the next look.
 //
-// free has seen that each block is the start of one and was not free; that nobody wrote to it since is seen
-// when it leaves its magazine.
+// free has seen that each block is a block's start and was not free. That nobody wrote to it since is checked
+// when it leaves the magazine.
 #include "heap/magazine.h"
 
 #include "heap/allowance.h"
@@ -31,9 +31,9 @@ constexpr unsigned kMostBlocks = 1024;
 constexpr unsigned kLeastBlocks = 2;
 constexpr size_t kFirstBytes = 2 << 10;  // its first room
 constexpr unsigned kFirstBlocks = 8;
-constexpr unsigned kMostFlushed = 80;  // blocks, in one step; a call makes two at most
-// Bytes freed straight to slabs until a class that is not asked for is flushed: so many for each that it
-// holds.
+constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at most two steps
+// A class that is not asked for is flushed after this many bytes were freed straight to slabs for each byte
+// that it holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;
 constexpr unsigned kBlocksPerLook = 10;
@@ -62,27 +62,27 @@ List take_all(Bin& bin) {
   return list;
 }
 
-// A run of a list: blocks of one slab, one after the other.
+// A run: consecutive blocks of a list that are in one slab.
 struct Run {
   SlabHeader* slab;
   void* first;
   void* last;
-  void* next;  // after the last
+  void* next;  // the block after the last
   unsigned count;
 };
 
-// `block` is of the slab, as `known` is.
+// Is `block` in the slab, as `known` is?
 bool is_in(const SlabHeader* slab, const void* known, const void* block) {
   const uintptr_t apart = reinterpret_cast<uintptr_t>(known) ^ reinterpret_cast<uintptr_t>(block);
   return apart < kSlotSize || slab_of(block) == slab;
 }
 
-// It ends with the slab, with `most` blocks, or with the list.
+// The run ends at a block of another slab, after `most` blocks, or with the list.
 Run run_from(SlabHeader* slab, void* first, unsigned most, unsigned size_class, const Bin* end) {
   Run run = {slab, first, first, first, 0};
   do {
     run.last = run.next;
-    // It stays marked as free all the while.
+    // The block stays marked as free all the while.
     run.next = slab::next_free(run.slab, run.last);
     if (__builtin_expect(run.next == slab::kNoLink, false)) bad_bin(run.last, size_class);
     ++run.count;
@@ -90,7 +90,7 @@ Run run_from(SlabHeader* slab, void* first, unsigned most, unsigned size_class, 
   return run;
 }
 
-// The slab's own list gets them; `direct`: and blocks to come.
+// Puts them into the slab's own list. `direct`: so do the slab's next frees.
 void give_run(Heap* heap, const Run& run, bool direct) {
   SlabHeader* slab = run.slab;
   if (direct && owner_of(slab) == reinterpret_cast<uintptr_t>(heap)) make_direct(heap, slab);
@@ -99,7 +99,7 @@ void give_run(Heap* heap, const Run& run, bool direct) {
   if (slab->live == 0) emptied(heap, slab);
 }
 
-// The first blocks of a list, at most so many. What is left of it.
+// Returns the first blocks of a list to their slabs, at most so many. Returns what is left of the list.
 void* give_some(Heap* heap, void* first, unsigned most, unsigned size_class, bool direct = false) {
   const Bin* end = &heap->bins[size_class];
   while (most != 0 && first != end) {
@@ -117,7 +117,7 @@ size_t room_bytes(const Bin& bin, unsigned size_class) {
   return bin.limit == 0 ? 0 : kSmallPage + static_cast<size_t>(bin.limit) * block_size(size_class);
 }
 
-// Room that is empty, for so many blocks.
+// Takes empty room for so many blocks from the magazine.
 void take_room(Heap* heap, unsigned size_class, int32_t blocks) {
   Bin& bin = heap->bins[size_class];
   const size_t before = room_bytes(bin, size_class);
@@ -126,7 +126,7 @@ void take_room(Heap* heap, unsigned size_class, int32_t blocks) {
   let_go(heap, before - room_bytes(bin, size_class));
 }
 
-// Of the magazine's blocks, at most so many; the last freed first.
+// Flushes at most so many of the magazine's blocks, the last freed first.
 void give_blocks(Heap* heap, unsigned size_class, unsigned most) {
   Bin& bin = heap->bins[size_class];
   const unsigned held = count_held(bin);
@@ -135,7 +135,8 @@ void give_blocks(Heap* heap, unsigned size_class, unsigned most) {
   bin.room += static_cast<int32_t>(most);
 }
 
-// One step. The room goes, too, or frees would fill it while other steps empty it. False: nothing is left.
+// One step of a flush. It takes the room, too, or frees would fill it again between steps. False: nothing is
+// left.
 bool flush_step(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   if (bin.blocks == &bin && heap->rest[size_class].count != 0) put_list(&bin, take_rest(heap, size_class));
@@ -146,8 +147,8 @@ bool flush_step(Heap* heap, unsigned size_class) {
   return true;
 }
 
-// The next class. What nobody touched since the last time goes back, in steps; so does the rest in a hurry.
-// False: nothing went.
+// Looks at the next class, and flushes a step of it if nobody touched it since the last time, or in a hurry.
+// False: it flushed nothing.
 bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   heap->hand = static_cast<uint8_t>(heap->hand % (slab::kClasses - 1) + 1);
   Bin& bin = heap->bins[heap->hand];
@@ -160,9 +161,9 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
 
 constexpr unsigned kClassesAsked = 5;
 
-// Where there is no room, the next classes have to give: what nobody uses, and, to one that has some room
-// already, half of the room that is empty. A class without any does not take that: few blocks of each of many
-// classes would stay, and each keeps a slab.
+// If the thread may not hold more, the next classes give what nobody uses. To a class that has room already
+// they also give half of their empty room. A class without room does not get that: otherwise a few blocks of
+// each of many classes would stay, and each would keep a slab.
 bool hold_or_take(Heap* heap, size_t bytes, unsigned size_class) {
   if (hold(heap, bytes)) return true;
   const bool grows = heap->bins[size_class].limit != 0;
@@ -175,7 +176,7 @@ bool hold_or_take(Heap* heap, size_t bytes, unsigned size_class) {
   return hold(heap, bytes);
 }
 
-// The magazine has more blocks than may stay. False: it cannot have more.
+// The magazine has more blocks than room. Gives it more; false if it may not have more.
 bool make_room(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   const unsigned limit = static_cast<unsigned>(bin.limit);
@@ -192,7 +193,7 @@ bool make_room(Heap* heap, unsigned size_class) {
   return true;
 }
 
-// The older ones go; half of what may stay does, and more where that would be too much for one call.
+// Flushes the older blocks, and keeps half of what may stay, or more if that is too much for one call.
 void give_older(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   const unsigned half = static_cast<unsigned>(bin.limit + 1) / 2;
@@ -212,7 +213,7 @@ void give_older(Heap* heap, unsigned size_class) {
   bin.room += static_cast<int32_t>(count);
 }
 
-// The class has no block in use: its slab can go, too, when the few blocks of the magazine are back.
+// If the program has no block of the class, flushes the few blocks of the magazine so that the slab can end.
 void leave_empty_slab(Heap* heap, unsigned size_class) {
   const SlabHeader* slab = heap->current[size_class];
   if (slab == nullptr || heap->rest[size_class].count != 0) return;
@@ -221,7 +222,7 @@ void leave_empty_slab(Heap* heap, unsigned size_class) {
   if (few && slab->live == held) give_blocks(heap, size_class, held);
 }
 
-// The last block goes back, and others of its slab will as they are freed.
+// Returns the last block to its slab, and makes the slab direct.
 void give_last(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   bin.blocks = give_some(heap, bin.blocks, 1, size_class, true);
@@ -246,7 +247,7 @@ void magazine_full(Bin* bin) {
   Heap* heap = thread_heap;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(bin) - reinterpret_cast<uintptr_t>(heap->bins);
   if (__builtin_expect(offset >= sizeof heap->bins, false)) {
-    // The child of a fork: a slab of a thread that is no more, where this one has its address. What that
+    // In the child of a fork: the slab's thread no longer exists, and this thread has its address. What that
     // thread held is lost to the child, and so are these blocks.
     take_all(*bin);
     return;
@@ -266,7 +267,7 @@ void after_direct_frees(Heap* heap, unsigned size_class) {
   if (!bin.asked) {
     flush_step(heap, size_class);
   } else {
-    // What goes back, or is refused again, after so many frees costs each of them little.
+    // So many frees share the cost of the next flush or refusal.
     const size_t size = block_size(size_class);
     const size_t most = count_held(bin) * size * kFreesPerFlushed;
     if (most > pause) pause = most;

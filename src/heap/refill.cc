@@ -16,12 +16,12 @@
 namespace hummock::heap {
 namespace {
 
-// Frees of the smallest blocks always go to their slab's own list.
+// The smallest blocks always go to their slab's own list.
 bool wants_direct(const Heap* heap, const SlabHeader* slab) {
   return slab::is_tiny(slab) || is_direct(heap->bins[slab->size_class]);
 }
 
-// No blocks of the class may rest.
+// The class's rest must be empty.
 void own(Heap* heap, SlabHeader* slab) {
   Bin* bin = &heap->bins[slab->size_class];
   if (slab->bin != bin) slab::set_bin(slab, bin, &heap->rest[slab->size_class]);
@@ -31,16 +31,16 @@ void own(Heap* heap, SlabHeader* slab) {
                   direct ? 0 : heap->thread);
 }
 
-// Its frees go where those of the class shall go.
+// The slab's frees go where the class's frees should go.
 bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
   const uintptr_t mine = reinterpret_cast<uintptr_t>(heap);
   const uintptr_t owner = owner_of(slab);
   return owner == mine || (owner == mine + kDirect && wants_direct(heap, slab));
 }
 
-// A slab with nothing left to hand out stops being current. One whose own thread frees into it stays, and so
-// does one of a class that frees straight to slabs. Others go to the shard, so that whoever frees can give
-// them back.
+// A slab with nothing left to hand out stops being current. The heap keeps it if its own thread frees into
+// it, or if the class frees straight to slabs. Otherwise it goes to the shard, so that any thread's free can
+// end it.
 void retire(Heap* heap, SlabHeader* slab) {
   const bool stays = slab->home_frees || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
@@ -81,20 +81,19 @@ void leave(Heap* heap, SlabHeader* slab) {
   }
 }
 
-// Times that a bin is filled from slabs, until the next look at what another class has not needed. A power of
-// two.
+// Of this many refills one flushes what another class has not needed. A power of two.
 constexpr unsigned kShortagesPerSweep = 16;
-constexpr unsigned kShortagesPerFlush = 4;  // of what others' blocks wait to be handed over
+constexpr unsigned kShortagesPerFlush = 4;  // the same for the remote cache
 
-constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // smaller blocks come in lists
+constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // pop_direct serves blocks from here on
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
 
-// What is left to hand out there, if anything, has no memory yet, or no more.
+// The slab has no free block with memory: only pages that are gone, or were never touched.
 bool is_spent(const SlabHeader* slab) {
   return slab->free == slab::end_of(slab) && slab::returned_count(slab) == 0;
 }
 
-// The first of the blocks; the others are the bin's.
+// Returns the first of the blocks, and puts the others into the bin.
 void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
   Bin* bin = &heap->bins[size_class];
   put_list(bin, list);
@@ -121,7 +120,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   }
   heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
-  // Of blocks of more than a page, those freed in other slabs come before memory never touched.
+  // For blocks of more than a page, free blocks of other slabs come before memory that was never touched.
   if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
       !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
@@ -222,14 +221,14 @@ void emptied(Heap* heap, SlabHeader* slab) {
 
 namespace {
 
-// Of one call: as many slabs, or blocks of them.
+// One call looks at so many slabs, or drains so many blocks.
 constexpr unsigned kSlabsPerRead = 12;
 constexpr unsigned kBlocksPerRead = 256;
 
-// Others tell of it. How many blocks were looked at: none where all that was in use has come back.
+// A slab that others posted. Returns how many blocks it drained; 0 if all blocks in use had come back.
 uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
-  // The flag may have outlived a slab, and its slot be the inside of another one.
+  // The flag may have outlived its slab, and the slot may be inside another one now.
   if (!mine || slab->kind == Kind::interior) return unqueue(slab), 0;
   // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);

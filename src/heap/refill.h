@@ -8,68 +8,67 @@
 
 namespace hummock::heap {
 
-// The bin gave no block. Unless it is empty, the next one was freed twice, or written to.
+// The bin gave no block. Either it is empty, or its next block was freed twice or written to.
 inline void check_bin(const Heap* heap, unsigned size_class) {
   const Bin& bin = heap->bins[size_class];
   if (__builtin_expect(bin.blocks != &bin, false)) bad_bin(bin.blocks, size_class);
 }
 
-// Calls past the fast path until the next look whether memory is to go back. A power of two.
+// Of this many calls past the fast path one looks whether a tick is due. A power of two.
 inline constexpr unsigned kCallsPerTick = 16;
 
-// A block of the class, the rest of what was found going to the bin. Null: no memory.
+// Returns a block of the class, and puts the rest of what it found into the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
-// A block that the class's slab has at hand, where few blocks would go through the magazine. Null: none, or
-// the long way is due.
+// Returns a block straight from the current slab, if the class has next to no magazine. Null: there is none,
+// or a call of refill is due.
 void* pop_direct(Heap* heap, Bin* bin);
 
-// An owned slab, in no list, that has free blocks (in use ≠ 0): joins the partial ones. Empty: goes back.
+// For an owned slab with free blocks that is in no list: it joins the partial ones, or is destroyed if empty.
 void file_slab(Heap* heap, SlabHeader* slab);
 
-// Before the first free into the list of a full slab that the heap kept.
+// Call it before the first free into the list of a full slab that the heap kept.
 void no_longer_full(Heap* heap, SlabHeader* slab);
-// A slab that the heap has just taken back, and that is not empty, joins its lists.
+// Puts a slab that the heap has just taken back, and that is not empty, into the heap's lists.
 void keep_slab(Heap* heap, SlabHeader* slab);
-// From now on frees go to the slab's own list.
+// From now on the slab's frees go to its own list.
 void make_direct(Heap* heap, SlabHeader* slab);
 
-// Some of what rests of the class, which is something.
+// Takes some blocks of the class's rest, which is not empty.
 slab::List take_rest(Heap* heap, unsigned size_class);
 
-// Looks at some of the slabs of which others tell that blocks came back. True: there are more.
+// Looks at some slabs of the inbox. True: there are more.
 bool read_inbox(Heap* heap);
 
-// Pages that hold free blocks alone go back to the system: of the heap's slabs, and of those that nobody
-// owns.
+// Purges pages that hold only free blocks, in the heap's slabs and in those that nobody owns.
 void purge_slabs(Heap* heap);
 
-// All of a heap's blocks in bins go back to their slabs, and all its slabs to others.
+// Returns all blocks in the heap's bins to their slabs, and gives all its slabs away.
 void leave_slabs(Heap* heap);
 
-// A block of a slab that another heap owns, or none, leaves this heap.
+// Hands over a block from one of this heap's lists whose slab the heap does not own.
 void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // ---- Remote frees (heap/remote.cc) ---------------------------------------------------------------
 
-// Where a block leads that waits in a heap's remote cache: to the heap's address and this.
+// The link of a block in a heap's remote cache leads to the heap's address plus this.
 inline constexpr uintptr_t kWaiting = 1;
-// Puts p in the heap's remote cache, to be handed over with others. One of 8 bytes is marked.
-// `live`: it was seen to be, with no exchange.
+// Puts p into the heap's remote cache, to be handed over with others. A block of 8 bytes is marked already.
+// `live`: the caller saw that the block is live, without an exchange.
 void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
-// Of all that free this block of the slab at the moment one comes back: the block is the caller's, linked as
-// one that others freed. Stops the process for the others.
+// Several threads may free this block at once. This returns in one of them: the block is then the caller's,
+// linked as one that another thread freed. In the others it reports the double free and aborts.
 void claim_block(SlabHeader* slab, void* p);
-// Frees one block at once; for threads that have no heap, as they have ended.
+// Hands over a single block at once; for threads that have ended and have no heap.
 void release_remote_now(SlabHeader* slab, void* p);
-// Hands over what waits.
+// Hands over all that waits in the remote cache.
 void flush_remote_now(Heap* heap);
 inline void flush_remote(Heap* heap) {
   if (heap->remote.count != 0) flush_remote_now(heap);
 }
-// Gives blocks back to a slab, and tells whom it concerns. As slab::push_remote.
+// slab::push_remote, and what must follow: it posts the slab, or calls its shard.
 void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
-// Clears the queued flag of a slab that is not the caller's, and sees to what came back meanwhile.
+// Clears the queued flag of a slab that is not the caller's, and acts on what came back meanwhile.
 void unqueue(SlabHeader* slab);
 
 }  // namespace hummock::heap

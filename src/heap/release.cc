@@ -36,29 +36,28 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
 // Frees of blocks that go to the slab's own list.
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p);
 
-// A live block of a slab that this heap does not own goes back there. Kept at hand it would take this way at
-// each of its frees. No exchange: the line is another processor's, and many such frees wait for theirs at the
-// same time. Who frees the block at this very moment is found when the blocks are handed over.
+// A live block of a slab that this heap does not own goes back there. If it were kept, it would take this
+// slow way at each of its frees. There is no exchange, because it would wait for the block's cache line,
+// which is another processor's. A simultaneous free of the block is found when the blocks are handed over.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
   if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
   release_remote(heap, slab, p, true);
 }
 
-// Any block of a thread's slab that this thread's heap does not own, or whose slab wants every free looked
-// at.
+// Any block in a thread's slab that this thread's heap does not own, or that is closed.
 void release_in_slab(SlabHeader* slab, void* p) {
   Heap* heap = thread_heap;
-  if (heap == &empty_heap) heap = attach();  // first: between the look and the mark little may pass
+  if (heap == &empty_heap) heap = attach();  // first: little time may pass between the look and the mark
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
   if (slab::is_gone(slab, p)) slab::double_free(slab, p, "free", base::refuse);
   if (slab::looks_free(slab, p)) {
     if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
-    slab::link_word(p) = 0;  // what the program left there must not be taken for another free's
+    slab::link_word(p) = 0;  // the program's bytes must not look like another free's mark
   }
   if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
-  claim_block(slab, p);  // it took long enough for others to free it
+  claim_block(slab, p);  // reclaim took long enough for others to free the block meanwhile
   if ((owner_of(slab) & kDirect) != 0) return release_direct(heap, slab, p);
   release_near(&heap->bins[slab->size_class], p);
 }
@@ -66,7 +65,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
 }  // namespace
 
 void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  // In the middle of a list: nothing to go on with.
+  // We are in the middle of a list, so there is no way back.
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
   if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
@@ -77,8 +76,8 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
 
 namespace {
 
-// A block with a mapping of its own: none but those begins at such an address. Its header goes with the
-// mapping, so nobody looks there who has not claimed it.
+// For a block with a mapping of its own; no other block begins at such an address. Its header goes with the
+// mapping, so only the thread that has claimed the block may look at it.
 void release_mapped(void* p) {
   if (!pages::leave_mapping(p)) bad_pointer("free", p);
   SlabHeader* header = pages::header_before(p);
@@ -116,12 +115,12 @@ __attribute__((noinline)) void release_other(void* p) {
   release_unserved(p);
 }
 
-// A large block of no first-class heap; exact, as no other address is the start of one.
+// A large block of no first-class heap. Exact, because the header has the block's start.
 bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->user == nullptr;
 }
 
-// A free into the slab's own list that made it empty, or one more 16 KiB of the class.
+// After a free into the slab's own list that made the slab empty, or made a look due.
 __attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab, bool look) {
   const unsigned size_class = slab->size_class;
   if (slab->live == 0) emptied(heap, slab);
@@ -139,10 +138,10 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
   after_put(heap, slab);
 }
 
-// A block of this thread's own that is not plainly live: it is looked at closely.
+// A block of this thread's own slab that is not plainly live. It is checked closely.
 __attribute__((noinline)) void release_suspect(void* p, SlabHeader* slot) {
   SlabHeader* slab = slot - slot->back;
-  if (pages::find_slab(p) != slab) bad_pointer("free", p);  // some times 2 TiB away
+  if (pages::find_slab(p) != slab) bad_pointer("free", p);  // an alias, a multiple of 2 TiB away
   check_live("free", slab, p);
   if ((owner_of(slab) & kDirect) != 0) return release_direct(thread_heap, slab, p);
   release_near(slab->bin, p);
@@ -156,7 +155,7 @@ __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
   release_near(bin, p);
 }
 
-// Hooks that wanted to see it have gone: the next ones are quick again.
+// The hooks that wanted to see it are gone, so the next frees may take the fast path again.
 __attribute__((noinline)) void release_own_unseen(void* p, SlabHeader* slot) {
   if (!sees_every_call()) hooks::return_to_fast_path(thread_heap);
   release_own(p, slot);
@@ -169,7 +168,7 @@ __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Hea
   release_direct(heap, slab, p);
 }
 
-// As most often: a block of at most 8 KiB, whose slab is one slot and not full.
+// The usual case: a block of at most 8 KiB, whose slab is one slot and not full.
 __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
   const bool small = reinterpret_cast<uintptr_t>(p) * slot->bin->multiplier < relaxed(slot->free_bound);
   if (__builtin_expect(!small || slab::is_tiny(slot) || slot->full || slab::looks_free(p), false)) {
@@ -181,13 +180,13 @@ __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Hea
   after_put(heap, slot);
 }
 
-// The slab of p, if p is plainly a live block of another thread's slab, and not of one that this heap may
-// take back. Else null.
+// The slab of p, if p is plainly a live block in another thread's slab that this heap may not take back. Else
+// null.
 __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p) {
   const Kind kind = relaxed(slot->kind);
   if (kind != Kind::slab && kind != Kind::interior) return nullptr;
   SlabHeader* slab = kind == Kind::slab ? slot : slot - slot->back;
-  // A later slot may be of a first-class heap's slab, which is no thread's.
+  // The later slot may belong to a first-class heap's slab.
   if (relaxed(slab->kind) != Kind::slab || slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
   os::fetch_for_write(p);
   const bool live = slab::is_start(slot, slab::row_of(slab).multiplier, p) && !slab::looks_free(p);
@@ -206,7 +205,7 @@ __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* 
   slab != nullptr ? release_remote(heap, slab, p, true) : release_large_or_other(p, slot, heap);
 }
 
-// Where every call is seen, what is not plainly the thread's own goes the long way.
+// kSeen: a mode sees every call, and what is not plainly the thread's own takes the long way.
 template <bool kSeen>
 __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader* slot) {
   Heap* heap = thread_heap;
@@ -218,7 +217,7 @@ __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader*
   kSeen ? release_other(p) : release_not_own(p, slot, heap);
 }
 
-// Where every call is seen. A space has no hooks.
+// A mode sees every call. A space has no hooks.
 __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
   if (served::is_on()) return release_by_owner<true>(p, slot);
   const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
@@ -229,7 +228,7 @@ __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
 
 }  // namespace
 
-// All that is rare is left by tail calls, so that the rest needs no stack.
+// Rare cases are tail calls, so that the usual ones need no stack frame.
 void release_slow(void* p, SlabHeader* slot) {
   if (__builtin_expect(sees_every_call(), false)) return release_seen(p, slot);
   release_by_owner<false>(p, slot);

@@ -6,14 +6,15 @@
 
 namespace hummock::heap {
 
-// Not this thread's slab: null, foreign, remote, large, or wrong. Or frees go to the slab's own list. Or no
-// start of a block, or one that is free already. `slot` is p's.
+// For all that the fast path does not take: null, foreign, another thread's, large, or wrong pointers; slabs
+// whose frees go to their own list; a pointer that is no block's start; a block that looks free. `slot` is
+// p's.
 void release_slow(void* p, SlabHeader* slot);
 // The same for operator delete, which recording tells from free.
 void release_slow_delete(void* p, SlabHeader* slot);
-// The magazine has one block more than there is room for.
+// The magazine has one block more than it has room for.
 void magazine_full(Bin* bin);
-// A slab, its lists included, has become empty.
+// The slab has no block in use any more.
 void emptied(Heap* heap, SlabHeader* slab);
 
 __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeader* slab, void* p) {
@@ -21,19 +22,19 @@ __attribute__((always_inline)) inline void release_to_slab(Heap* heap, SlabHeade
   if (__builtin_expect(slab->live == 0, false)) emptied(heap, slab);
 }
 
-// The block, which the caller knows to be live, is kept at hand.
+// Puts the block, which the caller knows to be live, into the magazine.
 __attribute__((always_inline)) inline void release_near(Bin* bin, void* p) {
   slab::set_next(p, bin->blocks);
   bin->blocks = p;
   if (__builtin_expect(--bin->room < 0, false)) magazine_full(bin);
 }
 
-// Keeps p at hand if it is a live block of this thread's, and of the bin `expected` where that is not null.
-// Else calls `slow` with distance_of(p).
+// Puts p into the magazine if it is a live block of this thread, and of the bin `expected` if that is not
+// null. Else calls `slow` with distance_of(p).
 template <class Slow>
 __attribute__((always_inline)) inline void release_or(void* p, const Bin* expected, Slow slow) {
   intptr_t distance = pages::distance_of(p);
-  // Each `asm`: else the sum is kept in a register, which costs an instruction.
+  // Without the `asm`s the compiler keeps the sum in a register, which costs an instruction.
   if (__builtin_expect(relaxed(pages::header_at(distance)->freer) != os::thread_address(), false)) {
     asm("" : "+r"(distance));
     return slow(distance);
@@ -62,10 +63,10 @@ __attribute__((always_inline)) inline void release(void* p) {
       });
 }
 
-// The block is not of the size's own class, or not plainly this thread's.
+// The block is not of the size's class, or not plainly this thread's.
 void release_sized_slow(void* p, size_t size);
 
-// As release. Aborts with a message unless the block can have been asked with this size.
+// release, but aborts with a message if no request of this size can have returned the block.
 __attribute__((always_inline)) inline void release_sized(void* p, size_t size) {
   if (__builtin_expect(size > relaxed(fast_limit.value), false)) return release_sized_slow(p, size);
   const Bin* expected = bin_of_size(thread_heap, size);

@@ -1,4 +1,5 @@
-// Frees into slabs of others: gathered, and handed over together, with one compare-and-swap a slab.
+// Remote frees: gathered in the heap's remote cache and handed over together, with one compare-and-swap for
+// each slab.
 #include <string.h>
 
 #include "heap/idle.h"
@@ -10,8 +11,8 @@
 namespace hummock::heap {
 namespace {
 
-// Puts a slab, whose queued flag the caller set, in its owner's inbox. The flag makes the caller the only
-// one to do so, and inbox_next its own until then. False when nobody is there to read it.
+// Puts a slab whose queued flag the caller set into its owner's inbox. The flag makes the caller the only one
+// to do so, and inbox_next its own until then. False if nobody is there to read the inbox.
 bool post(SlabHeader* slab) {
   const uintptr_t owner = owner_of(slab) & ~kDirect;
   if (owner == kNobody || owner == kShared) return false;
@@ -41,13 +42,15 @@ void unqueue(SlabHeader* slab) {
   for (;;) {
     // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our reader.
     uint64_t word = __atomic_and_fetch(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    // While the flag stood nobody else could tell the slab's present owner, or its shard, what came back.
+    // While the flag was set, nobody else could notify the slab's present owner, or its shard.
     if ((word & slab::kSharedBit) != 0) return shard::reconsider(slab);
     const uint32_t count = slab::count_of(word);
     if (count == 0 || count < __atomic_load_n(&slab->notify, __ATOMIC_RELAXED)) return;
     const uintptr_t owner = owner_of(slab) & ~kDirect;
-    if (owner == kNobody || owner == kShared) return;  // who gives it away sees the count, and acts
-    // acq_rel: as in push_remote. A change meanwhile was made by somebody who looks, as the flag is clear.
+    if (owner == kNobody || owner == kShared)
+      return;  // the thread that gives it away sees the count, and acts
+    // acq_rel: as in push_remote. If the word has changed, whoever changed it looks, because the flag is
+    // clear.
     if (!__atomic_compare_exchange_n(&slab->remote, &word, word | slab::kQueued, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
       return;
@@ -58,24 +61,24 @@ void unqueue(SlabHeader* slab) {
 
 namespace {
 
-// While a block waits in the cache, its link says in whose.
+// The link of a block in a remote cache says in whose.
 uintptr_t waiting_in(const Heap* heap) {
   return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
 }
 
-// Several threads may free one block at the same time: all may have seen it live. One of them gets through:
+// Several threads may free one block at the same time, and all may have seen it live. One gets through:
 //   1. Each reads the check, sees that the block is live, and stores its own mark in the link. (mark_waiting)
-//   2. When it hands the block over it sees that the check is as it was, and stores there.      (take_check)
-//   3. It sees that its mark still stands in the link.                                          (has_mark)
-// A fence stands before 2 and before 3. Let A and B get through, and A's mark be the first of the two. A
-// still found it in 3, so B stored later, and found in 2 what A had stored in the check: a link of the kind
-// kRemote, which stands in no live block. No exchange: the line is another processor's, and many such frees
-// wait for theirs at the same time.
+//   2. When it hands the block over, it sees that the check is as it was, and stores there.     (take_check)
+//   3. It sees that its mark is still in the link.                                              (has_mark)
+// A fence is before 2 and before 3. Suppose A and B both got through, and A stored its mark first. A found it
+// in 3, so B stored later, and B found in 2 what A had stored in the check: a link of the kind kRemote, which
+// no live block has. There is no exchange, because it would wait for the block's cache line, which is another
+// processor's.
 //
-// Puts the mark there. The check, as it was before the block was last seen to be live.
+// Stores the mark. Returns the check, as it was before the block was last seen to be live.
 uint32_t mark_waiting(uintptr_t mark, const SlabHeader* slab, void* block, bool live) {
   if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote), 0;
-  // acquire: pairs with the stores of a free, the link's first. So who sees its check sees that, too.
+  // acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
   const uintptr_t check = __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
   if (__builtin_expect(live && slab::looks_free(block), false)) slab::double_free(slab, block, "free");
   set_relaxed(slab::link_word(block), mark);
@@ -95,20 +98,20 @@ bool has_mark(void* block, uintptr_t mark) {
 
 constexpr uint8_t kNone = kRemoteBlocks;
 
-// How blocks that are handed over together are linked: those of a slab in the order of their frees.
+// The chains of blocks that are handed over together: for each slab, in the order of their frees.
 struct Chains {
   uint8_t before[kRemoteBlocks];  // the last block of the same slab, or kNone
-  uint8_t first[kRemoteBlocks];   // of the slab
-  uint8_t count[kRemoteBlocks];   // of the slab's, up to this one
-  uint32_t ends;                  // a bit for each that is its slab's last
+  uint8_t first[kRemoteBlocks];   // the slab's first block
+  uint8_t count[kRemoteBlocks];   // the slab's blocks up to this one
+  uint32_t ends;                  // a bit for each block that is its slab's last
 };
 static_assert(kRemoteBlocks <= 32);
 
 constexpr unsigned kBuckets = 32;
 
 void find_chains(const RemoteCache& remote, Chains* chains) {
-  uint8_t last[kBuckets];       // block of a bucket's slabs
-  uint8_t next[kRemoteBlocks];  // the last one before it of the same bucket
+  uint8_t last[kBuckets];       // the last block of each bucket
+  uint8_t next[kRemoteBlocks];  // the one before it in the same bucket
   memset(last, kNone, sizeof last);
   chains->ends = 0;
   for (unsigned i = 0; i < remote.count; ++i) {
@@ -127,14 +130,14 @@ void find_chains(const RemoteCache& remote, Chains* chains) {
   }
 }
 
-// Links them up as far as nobody else freed them. See above.
+// Makes the chains. Reports blocks that another thread freed too; see above.
 void chain_up(uintptr_t mark, const RemoteCache& remote, const Chains& chains) {
   os::full_fence();
   for (unsigned i = 0; i < remote.count; ++i) {
     void* block = remote.blocks[i];
     const SlabHeader* slab = remote.slabs[i];
     void* next = chains.before[i] == kNone ? nullptr : remote.blocks[chains.before[i]];
-    // Else another free of one of the blocks was the slab's last.
+    // Otherwise the slab has ended: another free of one of its blocks was its last.
     if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
     if (__builtin_expect(slab::is_tiny(slab), false)) {
       slab::link_tiny(slab, block, next);
@@ -151,7 +154,7 @@ void chain_up(uintptr_t mark, const RemoteCache& remote, const Chains& chains) {
   }
 }
 
-// To the end of the remote cache.
+// Appends a block to the remote cache.
 __attribute__((always_inline)) inline void put(RemoteCache& remote, uintptr_t mark, SlabHeader* slab, void* p,
                                                bool live) {
   const unsigned i = remote.count;
@@ -169,7 +172,8 @@ void flush_remote_now(Heap* heap) {
   find_chains(remote, &chains);
   chain_up(waiting_in(heap), remote, chains);
   heap->handed_over += remote.bytes;
-  remote.count = remote.bytes = 0;  // first: what is handed over is no longer listed here (heap/diagnose.cc)
+  remote.count = remote.bytes =
+      0;  // first: blocks that are handed over must not be listed here (diagnose.cc)
   for (uint32_t ends = chains.ends; ends != 0; ends &= ends - 1) {
     const unsigned i = static_cast<unsigned>(__builtin_ctz(ends));
     hand_over(remote.slabs[i], remote.blocks[i], remote.blocks[chains.first[i]], chains.count[i]);
@@ -189,7 +193,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
 void claim_block(SlabHeader* slab, void* p) {
   RemoteCache alone;
   alone.count = 0;
-  // No other thread's, and no block's, so no link of a list.
+  // Differs from other threads' marks and from all links of a list.
   const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
   if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
   put(alone, mark, slab, p, true);

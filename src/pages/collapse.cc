@@ -1,9 +1,9 @@
-// Huge pages for memory that is in use on small ones: what the user asked huge pages for and touched before
-// it had them, and with huge_pages:auto what a large heap has filled.
+// Collapses small pages that are in use into huge pages: where the user asked for huge pages and touched the
+// memory before it had them, and with huge_pages:auto where a large heap is full.
 //
-// With auto the kernel is told to make nothing huge by itself, for every region and for good. So a huge page
-// stands where one was promoted here, because it was full then, and nowhere else: what is purged afterwards
-// is touched again on small pages, and a mapping that memory is moved to inherits no wish for huge ones.
+// With auto Hummock tells the kernel to make nothing huge by itself, for every region and for good. So there
+// is a huge page only where one was promoted here, because it was full then. What is purged afterwards comes
+// back on small pages, and a mapping that memory is moved to does not ask for huge ones.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -15,13 +15,13 @@ namespace {
 
 using options::HugePages;
 
-constexpr size_t kLargeHeap = size_t{64} << 20;  // below, huge pages gain less than they may cost
+constexpr size_t kLargeHeap = size_t{64} << 20;  // in a smaller heap huge pages gain less than they may cost
 constexpr unsigned kLookAt = 64;                 // huge pages looked at in one step
 constexpr unsigned kTries = 1;                   // system calls in one step that ask what has been touched
 constexpr uint64_t kShare = 50;                  // 1/50 of the time at most
 constexpr uint64_t kIdleMs = 100;                // when nothing was found
-constexpr uint64_t kWorthLogging = 50000;        // ns; less is a huge page that was one already
-constexpr uint64_t kSlow = 5000000;              // ns: the system looks for memory, and counts as refusing
+constexpr uint64_t kWorthLogging = 50000;        // ns; a shorter call found a huge page that was one already
+constexpr uint64_t kSlow = 5000000;  // ns; a longer call counts as a refusal: memory is fragmented
 
 }  // namespace
 
@@ -34,7 +34,7 @@ BackOff back_off;
 bool allowed;         // atomic, relaxed: by the system's settings, as they were after the last refusal
 Region* next_region;  // guarded by page_lock, as are the next two
 unsigned next_number;
-bool found;  // a candidate, in this round of all regions; or the heap has grown
+bool found;  // this round of all regions found a candidate, or the heap has grown
 
 bool is_auto() {
   return options::values.huge_pages == HugePages::automatic;
@@ -56,8 +56,7 @@ struct Candidate {
   uint32_t used;
 };
 
-// page_lock is held. After a round without a candidate, ticks come for other reasons alone, until the heap
-// grows.
+// page_lock is held. After a round without a candidate, collapses cause no more ticks until the heap grows.
 void begin_round() {
   if (!found) set_relaxed(collapse_pending, false);
   found = false;
@@ -65,7 +64,7 @@ void begin_round() {
   next_number = 0;
 }
 
-// Full, and not known to be a huge page. Marks it.
+// Finds a full page that is not known to be huge, and marks it.
 Candidate find_candidate() {
   os::LockGuard guard(page_lock);
   for (unsigned looked = 0; looked < kLookAt; ++looked) {
@@ -104,7 +103,7 @@ HugePage* find_promotable(bool* more) {
   return nullptr;
 }
 
-// It is loose before the call that makes it huge: who purges a part of it meanwhile makes it small.
+// The page is loose before the call that makes it huge, so that a purge of a part of it makes it small again.
 void begin(HugePage* page) {
   os::LockGuard guard(page_lock);
   if (page->backing != Backing::small) return;
@@ -117,7 +116,7 @@ void end(HugePage* page, bool done) {
   page->collapsed = done && page->backing != Backing::small;
   if (!done) return make_small(page);
   discount(page);
-  page->unread |= ~page->dirty;  // what was clean has memory now, and reads zero
+  page->unread |= ~page->dirty;  // what was clean has memory now, and reads as zeros
   page->dirty = ~uint32_t{0};
   count(page);
   refile(page);
@@ -139,7 +138,7 @@ void note_refusal(uint64_t now, HugePage* page, const char* why) {
   os::Event().log("Collapse failed", page == nullptr ? nullptr : page->start(), kHugePageSize, 0, why);
 }
 
-// A step of its own, at first and after each refusal.
+// Its own step at first, and after each refusal.
 void look_at_settings(uint64_t now) {
   const char* why = nullptr;
   if (!os::transparent_allowed(&why)) return note_refusal(now, nullptr, why);

@@ -1,5 +1,6 @@
-// Blocks above 32 MiB (or aligned to as much), and those that realloc moved here: a mapping each, with a slot
-// just before the block that begins with its header, and most often an inaccessible one before that.
+// Blocks with a mapping of their own: those above 32 MiB (or aligned to as much), and those that realloc
+// moved here. The slot just before the block begins with its header, and before that most have an
+// inaccessible slot.
 #include <string.h>
 
 #include "os/os.h"
@@ -14,16 +15,17 @@
 namespace hummock::pages {
 namespace {
 
-// Blocks of less than this get no mapping by growing where there are kMostMappings: a process may have 65,530
-// of them.
+// Once there are kMostMappings, a block of less than this gets no mapping by growing: a process may have only
+// 65,530 mappings.
 constexpr size_t kSmallMapping = size_t{16} << 20;
 constexpr size_t kMostMappings = 1024;
-// So many have an inaccessible slot before their headers, which takes one more of the mappings.
+// At most so many have an inaccessible slot before their headers, which takes one more mapping each.
 constexpr size_t kMostFronted = 4096;
 
-HugeList all;  // guarded by mappings_lock, as the bytes
+// Guarded by mappings_lock.
+HugeList all;
 size_t total_bytes;
-size_t total_blocks;  // likewise; read without: a bound
+size_t total_blocks;  // also read without the lock, as a bound
 
 // Called with mappings_lock held.
 void account(ptrdiff_t blocks, ptrdiff_t bytes) {
@@ -32,7 +34,7 @@ void account(ptrdiff_t blocks, ptrdiff_t bytes) {
   note_huge_bytes(total_bytes, 0);
 }
 
-// From here on it is a live block, its tail behind it.
+// From here on it is a live block, with its tail behind it.
 void link(SlabHeader* header, size_t tail = 0) {
   bool cut;
   {
@@ -45,12 +47,13 @@ void link(SlabHeader* header, size_t tail = 0) {
   if (cut) cut_tail(header->start + header->bytes, tail, header->advised);
 }
 
-// Address space with room before it. Where that is short, the headers have no inaccessible slot before them.
+// Address space with room for the headers before it, and an inaccessible slot if there is enough.
 char* map_fronted(size_t bytes, size_t align, bool* fronted) {
   *fronted = relaxed(total_blocks) < kMostFronted;
   if (*fronted) {
     if (void* start = os::map_aligned(bytes, align, kHeaders + kFront)) {
-      os::deny(static_cast<char*>(start) - kHeaders - kFront, kFront);  // refused: it is mapped in vain
+      os::deny(static_cast<char*>(start) - kHeaders - kFront,
+               kFront);  // if refused, it just stays accessible
       return static_cast<char*>(start);
     }
     *fronted = false;
@@ -58,7 +61,7 @@ char* map_fronted(size_t bytes, size_t align, bool* fronted) {
   return static_cast<char*>(os::map_aligned(bytes, align, kHeaders));
 }
 
-// Nobody knows the mapping yet; its header says what it is.
+// A mapping with its header. Nobody else knows it yet.
 SlabHeader* map_huge(size_t bytes, size_t align) {
   os::Event event;
   bool fronted;
@@ -83,12 +86,12 @@ SlabHeader* map_huge(size_t bytes, size_t align) {
   return nullptr;
 }
 
-// So many bytes will be touched afresh.
+// So many bytes without memory will be touched.
 void note_fresh(size_t bytes) {
   note_clean(static_cast<uint32_t>(bytes / kSlotSize));
 }
 
-// Whole pages, one at least; 0: too many.
+// Rounded up to whole pages, at least one; 0: too many.
 size_t whole_pages(size_t size) {
   if (size == 0) size = 1;
   size_t bytes;
@@ -101,7 +104,7 @@ void set_bytes(SlabHeader* header, size_t bytes) {
   header->bytes = bytes;
 }
 
-// Where the block stands in a longer mapping, it grows without a call.
+// A block with a tail grows into it without a system call.
 bool grow_into_tail(SlabHeader* header, size_t bytes) {
   os::LockGuard guard(mappings_lock);
   const size_t mapped = header->bytes + static_cast<size_t>(tail_of(header));
@@ -113,9 +116,8 @@ bool grow_into_tail(SlabHeader* header, size_t bytes) {
   return true;
 }
 
-// The block is nowhere else then, longer or shorter; null: refused, and it is as it was. What the pages leave
-// is free for any mapping, another thread's too, once they have moved: so the block leaves the region map
-// before.
+// Moves the block's pages to a longer or shorter mapping. Null: refused, and the block is unchanged. Once the
+// pages have moved, anybody may map the old addresses, so the block leaves the region map before.
 SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
   char* start = header->start;
   SlabHeader* moved = map_huge(bytes, kRegionSize);

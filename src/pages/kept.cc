@@ -1,4 +1,4 @@
-// Mappings of blocks that were freed, and the memory behind those that got shorter.
+// Mappings of freed blocks, and tails of blocks that got shorter.
 #include "pages/kept.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ size_t kept_blocks;
 SlabHeader* tails[kMostTails];
 unsigned tail_count;
 HugeList stuck;
-size_t stuck_blocks;  // read without: a hint
+size_t stuck_blocks;  // also read without the lock, as a hint
 
 int32_t slots_in(size_t bytes) {
   return static_cast<int32_t>(bytes / kSlotSize);
@@ -44,7 +44,7 @@ void unkeep(SlabHeader* header) {
   unrest(header->bytes);
 }
 
-// The shortest kept one that is long enough, else the longest, if it has two thirds of the length.
+// The shortest kept mapping that is long enough. Without one, the longest if it has two thirds of the length.
 SlabHeader* take_fitting(size_t bytes, bool whole) {
   os::LockGuard guard(mappings_lock);
   SlabHeader* best = nullptr;
@@ -61,7 +61,7 @@ SlabHeader* take_fitting(size_t bytes, bool whole) {
   return best;
 }
 
-// The part beyond the block becomes its tail, if there is a place for one more.
+// Makes the mapping fit the block. What is beyond the block becomes its tail.
 SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
   if (header == nullptr) return nullptr;
   os::Event event;
@@ -85,7 +85,7 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
   return header;
 }
 
-// The one that waits longest: a mapping, or a block with a tail. Null: there is none.
+// What waits longest: a kept mapping, or a block with a tail. Null: nothing waits.
 SlabHeader* oldest_resting() {
   SlabHeader* oldest = kept.back();
   for (unsigned i = 0; i < tail_count; ++i) {
@@ -175,7 +175,7 @@ void unmap_block(SlabHeader* header) {
     event.log("Free", start - front, front + bytes, -static_cast<ptrdiff_t>(front + bytes));
     return;
   }
-  // It reads zero for the next one.
+  // The next block relies on zeros.
   if (!os::purge(start, bytes)) memset(start, 0, bytes);
   event.log("Free failed -> purge", start, bytes, 0);
   header->advised = false;
@@ -188,7 +188,7 @@ size_t drop_kept(uint64_t before, size_t most_dirty) {
   SlabHeader* oldest;
   char* tail;
   size_t bytes;
-  bool advised;  // read here: a block with a tail may be freed meanwhile, and its mapping go
+  bool advised;  // read under the lock: later the block may be freed and its mapping gone
   {
     os::LockGuard guard(mappings_lock);
     oldest = oldest_resting();

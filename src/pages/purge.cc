@@ -1,10 +1,10 @@
-// Giving free memory back: what has been free for half the decay time or longer goes on a tick, so that
-// all is gone after the decay time; what exceeds the budget goes with the calls that free, longest run first.
+// Purging: a tick purges what has been free for half the decay time or longer, so that all is gone after the
+// decay time. Calls that free purge what exceeds the budget, longest run first.
 //
-// No call does much of it: a tick makes at most kCallsPerTick system calls. If anything is left, the next
-// slow path goes on.
+// No call does much: a tick makes at most kCallsPerTick system calls. If anything is left, the next slow path
+// goes on.
 //
-// The system call is made without the lock: the slots are used meanwhile, so nobody takes them.
+// The system call is made without the lock. Meanwhile the slots count as used, so nobody takes them.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -25,26 +25,27 @@ base::OwnLine<bool> behind;
 
 namespace {
 
-constexpr uint64_t kTickMs = 10;  // ticks closer together than this do nothing, unless something was left
+constexpr uint64_t kTickMs = 10;  // a tick sooner than this does nothing, unless something was left
 constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kShareOfUsed = 8;
 constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
 
-uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads ticking at once is harmless
-uint64_t last_flush;  // ms, of a span cache
+uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
+uint64_t last_flush;  // ms, of some span cache entries
 unsigned next_flush;
-// A program that frees and allocates in turns would have the same memory given back and touched afresh
-// each time: slots that were given back for being over the budget and were needed again raise the budget.
-// Both are halved as time passes, as high_used is. Guarded by page_lock.
-uint32_t excess_purged;  // slots given back for being over the budget, and not needed since
-uint32_t regretted;  // slots of those that were needed again. Written under page_lock, read without: a hint
+// A program that frees and allocates in turns would purge the same memory and fault it in again each time. So
+// slots that were purged for being over the budget, and were needed again, raise the budget. Both counts are
+// halved as time passes, as high_used is. Guarded by page_lock.
+uint32_t excess_purged;  // slots purged for being over the budget, and not needed since
+uint32_t
+    regretted;  // of those, slots that were needed again. Written under page_lock; read without, as a hint
 uint64_t regret_halved;  // ms
 
-uint64_t trim_before;  // ms; atomic, relaxed: what was free then is due
+uint64_t trim_before;  // ms; atomic, relaxed: memory that was free then is due
 
-uint64_t refused_until;  // ms; atomic, relaxed: after a refusal, do not ask again on every free
+uint64_t refused_until;  // ms; atomic, relaxed: after a refusal not every free asks again
 
 size_t regret() {
   const size_t slots = relaxed(regretted);
@@ -78,11 +79,11 @@ size_t budget_slots() {
   return budget < room ? budget : room;
 }
 
-// How much one call may do, and what it did.
+// How much one call may still do, and what it did.
 struct Slice {
   unsigned calls;     // to the system, left
-  size_t slots;       // given back
-  const char* first;  // where the first were
+  size_t slots;       // purged
+  const char* first;  // the first of them
   bool refused;
 };
 
@@ -91,8 +92,8 @@ unsigned ones_at(uint32_t bits, unsigned bit) {
   return rest == 0 ? kSlotsPerHugePage : static_cast<unsigned>(__builtin_ctz(rest));
 }
 
-// How many slots from this one on may go. Into further huge pages only where that needs no split, and which
-// are free for as long as `since`.
+// How many slots from this one on may be purged. It continues into another huge page only if that needs no
+// split and the page has been free since `since`.
 unsigned count_purgeable(const Region* region, unsigned slot, unsigned most, uint64_t since) {
   unsigned number = slot / kSlotsPerHugePage;
   unsigned slots = ones_at(region->page[number].purgeable(), slot % kSlotsPerHugePage);
@@ -106,13 +107,14 @@ unsigned count_purgeable(const Region* region, unsigned slot, unsigned most, uin
   return slots;
 }
 
-// Slots that may go, with one call.
+// Slots to purge with one call.
 struct Run {
   Region* region;
   unsigned first, slots;  // 0 slots: none
 };
 
-// The first of the oldest, and what is behind it and free since `before`; page_lock is held, as for the next.
+// The first slot of the oldest huge page, and what follows it and has been free since `before`. page_lock is
+// held, as for the next function.
 Run oldest_run(unsigned most, uint64_t before) {
   const HugePage* page = purge_queue.front();
   if (page == nullptr) return {};
@@ -120,8 +122,8 @@ Run oldest_run(unsigned most, uint64_t before) {
   return {page->region, slot, count_purgeable(page->region, slot, most, before)};
 }
 
-// Part of the longest run that has memory, or of the oldest: so few calls return much, and short runs soon
-// serve again.
+// Part of the longest run that has memory, or of the oldest one: so few calls purge much, and short runs stay
+// for spans to come.
 Run largest_run(unsigned most) {
   const SlabHeader* run = longest_warm_run();
   if (run == nullptr) return oldest_run(most, kForEver);
@@ -131,7 +133,7 @@ Run largest_run(unsigned most) {
   return slots == 0 ? oldest_run(most, kForEver) : Run{region, slot, slots};
 }
 
-// They look used: nobody takes them, nobody purges them.
+// Marks the slots as used, so that nobody takes or purges them.
 void hide(Region* region, unsigned slot, unsigned slots) {
   SlabHeader* run = run_of(region, slot);
   for_parts(region, slot, slots, [](HugePage* page, uint32_t mask, unsigned) {
@@ -145,7 +147,7 @@ void hide(Region* region, unsigned slot, unsigned slots) {
   cut_run(run, slot, slots);
 }
 
-// Free again, and clean if they are `gone`.
+// Marks them as free again, and as clean if they are `gone`.
 void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
   for_parts(region, slot, slots, [gone](HugePage* page, uint32_t mask, unsigned) {
     discount(page);
@@ -160,8 +162,8 @@ void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
   join_run(region, slot, slots);
 }
 
-// Gives them back. Called with page_lock held, which is dropped meanwhile. Other slots of a huge page may
-// become free then, and another thread purge those: so a loose one is small before.
+// Called with page_lock held, which it drops for the system call. Meanwhile another thread may purge other
+// slots of the huge page, so a loose one is made small first.
 void purge_run(const Run& run, Slice* slice) {
   const auto [region, slot, slots] = run;
   char* start = region->base + slot * kSlotSize;
@@ -178,7 +180,7 @@ void purge_run(const Run& run, Slice* slice) {
   slice->slots += slots;
 }
 
-// A huge page that was set aside for us and is wholly free goes back to where it came from. As purge_run.
+// Returns a hugetlb page that is wholly free to the system's pool. Locks as purge_run.
 bool give_pinned(HugePage* page) {
   const unsigned slot = page->number * kSlotsPerHugePage;
   hide(page->region, slot, kSlotsPerHugePage);
@@ -202,7 +204,7 @@ bool give_all_pinned() {
   size_t given = 0;
   Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
   for (; region != nullptr; region = region->next) {
-    os::LockGuard guard(page_lock);  // for one at a time: malloc waits for it
+    os::LockGuard guard(page_lock);  // one region at a time, because malloc waits for it
     for (unsigned i = 0; i < region->huge_pages; ++i) {
       HugePage* page = &region->page[i];
       if (page->backing == Backing::pinned && page->used == 0) given += give_pinned(page);
@@ -212,8 +214,8 @@ bool give_all_pinned() {
   return given != 0;
 }
 
-// Purges what entered the queue before `before`, oldest first, and as long as more than `keep` slots are
-// dirty the longest; about `most` slots with a call. True: that is done.
+// Purges what entered the queue before `before`, oldest first. Then purges longest runs while more than
+// `keep` slots are dirty. Purges about `most` slots with a call. True: that is done.
 bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
   os::LockGuard guard(page_lock);
   while (const HugePage* page = purge_queue.front()) {
@@ -234,7 +236,7 @@ void after_slice(os::Event& event, const Slice& slice, uint64_t now) {
   if (slice.refused) set_relaxed(refused_until, now + 100);
 }
 
-// True: all that is due is gone.
+// True: nothing that is due is left.
 bool purge_some(uint64_t before, size_t keep, Slice* slice) {
   const bool dropped = drop_kept(before, keep) != 0;
   if (dropped) --slice->calls;
@@ -299,7 +301,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
     __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
     halve_regret(now, decay);
-    if (renew_limits_in_turn(now)) return;  // a call does the one or the other
+    if (renew_limits_in_turn(now)) return;  // that is enough for one call
   }
   if (now < relaxed(refused_until)) return;
   Slice slice = {kCallsPerTick, 0, nullptr, false};
@@ -307,7 +309,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
   if (before < relaxed(trim_before)) before = relaxed(trim_before);
   const bool done = purge_some(before, budget_slots(), &slice);
   if (is_behind() == done) set_relaxed(behind.value, !done);
-  if (slice.calls == kCallsPerTick) collapse_one();  // a call does the one or the other
+  if (slice.calls == kCallsPerTick) collapse_one();  // only a call that purged nothing does this
 }
 
 }  // namespace

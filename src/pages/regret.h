@@ -1,6 +1,6 @@
-// Memory that was given back because a bound was exceeded, and was needed again, raises that bound: else a
-// program that frees and allocates in turns would have the same memory given back and touched afresh each
-// time. Ticks halve it, so that a bound sinks again once a program has changed its ways.
+// Regret: memory that was purged because a bound was exceeded, and was then needed again. It raises the
+// bound. Otherwise a program that frees and allocates in turns would purge the same memory and fault it in
+// again each time. Ticks halve regret, so the bound sinks again once a program behaves differently.
 #ifndef HUMMOCK_PAGES_REGRET_H
 #define HUMMOCK_PAGES_REGRET_H
 
@@ -9,12 +9,12 @@
 
 namespace hummock::pages {
 
-// In small pages. Any thread; atomic, relaxed: figures.
+// Counts small pages. Any thread may call; atomic, relaxed: figures.
 class Regret {
  public:
   void note_purged(size_t pages) { __atomic_fetch_add(&purged_, pages, __ATOMIC_RELAXED); }
 
-  // Such memory has none and is handed out. Of two threads that come at once one may not be counted.
+  // Purged memory is handed out again. If two threads come at once, one may not be counted.
   void note_needed(size_t pages) {
     size_t purged = relaxed(purged_);
     if (purged == 0) return;
@@ -25,7 +25,7 @@ class Regret {
     __atomic_fetch_add(&again_, again, __ATOMIC_RELAXED);
   }
 
-  // By so much the bound is higher.
+  // The bound is higher by this much.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
 
   void halve() {
@@ -34,11 +34,12 @@ class Regret {
   }
 
  private:
-  size_t purged_;  // given back, and not needed since
-  size_t again_;   // of what was given back, needed again
+  size_t purged_;  // purged, and not needed since
+  size_t again_;   // purged, and needed again
 };
 
-// Of pages under new slabs, and of pages inside slabs of threads that do not look at what others freed there.
+// For pages under new slabs, and for pages inside slabs whose thread does not look at what others freed
+// there.
 extern base::OwnLine<Regret> hidden_regret, slab_regret;
 
 }  // namespace hummock::pages

@@ -47,19 +47,20 @@ void delist(Shard& shard, SlabHeader* slab) {
   }
 }
 
-// From shared to owned. The new owner is written before the shared bit goes (release), so a freer that
-// finds the bit gone, and notify reached, finds whom to tell. What others freed stays for who takes blocks.
+// From shared to owned. The new owner is written before the shared bit is cleared (release), so a thread
+// whose free finds the bit clear, and notify reached, finds the owner to notify. What others freed stays in
+// the word.
 void take_over(Shard& shard, SlabHeader* slab, heap::Heap* heap) {
   delist(shard, slab);
   set_relaxed(slab->home, heap);
   set_relaxed(slab->notify, slab::worth_while(slab));
   slab::set_owner(slab, reinterpret_cast<uintptr_t>(heap) + kDirect);  // until the heap takes blocks
-  // acquire: what earlier owners wrote.
+  // acquire: shows what earlier owners wrote.
   __atomic_fetch_and(&slab->remote, ~slab::kSharedBit, __ATOMIC_ACQ_REL);
 }
 
-// When every live block has come back, nobody can free here any more, and the slab is the caller's. It need
-// not be so: what was counted may have been taken back (slab/gone.h); who does that comes here after.
+// If every live block has come back, nobody can free here any more, and the slab is the caller's. Otherwise
+// false: blocks that were counted may have been taken back (slab/gone.h); that thread comes here afterwards.
 bool finish(Shard& shard, SlabHeader* slab) {
   slab::Returned returned;
   if (!slab::take_remote(slab, slab::kQueued, slab->shared_live, &returned)) return false;
@@ -68,7 +69,7 @@ bool finish(Shard& shard, SlabHeader* slab) {
   return true;
 }
 
-// Does what the state of a shared slab asks for. Idempotent, so that it may be called on suspicion.
+// Acts on the state of a shared slab. Idempotent, so it may be called on suspicion.
 void settle(SlabHeader* slab) {
   Shard& shard = shards[shard_of(slab)];
   shard.lock.lock();
@@ -96,8 +97,8 @@ void give_away(SlabHeader* slab, heap::Heap* home) {
   slab->listed = slab->full = false;
   __atomic_store_n(&slab->notify, have >= want ? 0 : want - have, __ATOMIC_RELAXED);
   slab::set_owner(slab, kShared);
-  // release: owner, notify, shared_live and the free list before the bit. From here the slab may be
-  // adopted or finished by others at any time, except that a count reached before is ours to act on.
+  // release: owner, notify, shared_live and the free list before the bit. From here others may adopt or
+  // finish the slab at any time; but we must act on a count that was reached before.
   const uint32_t live = slab->shared_live;
   const uint32_t notify = slab->notify;
   const uint64_t old = __atomic_fetch_or(&slab->remote, slab::kSharedBit, __ATOMIC_ACQ_REL);
@@ -127,7 +128,7 @@ bool reclaim(SlabHeader* slab, heap::Heap* heap) {
 }
 
 void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
-  // A count that jumps over a bound acts on it; one that was beyond it already was acted on.
+  // The push that takes the count over a bound acts on it; a count already beyond it was acted on.
   const uint32_t before = slab::count_of(old);
   const uint32_t now = before + count;
   const uint32_t notify = __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
@@ -149,7 +150,7 @@ size_t count_listed(Shard& shard, unsigned size_class) {
   return count;
 }
 
-// The list's first, which is the heap's then.
+// Takes the first slab of the list for the heap.
 SlabHeader* take_first(Shard& shard, unsigned size_class, heap::Heap* heap, heap::Heap** home) {
   os::LockGuard guard(shard.lock);
   SlabHeader* slab = shard.lists[size_class].front();
@@ -174,7 +175,7 @@ size_t purge_listed(heap::Heap* heap) {
         if (slab->live == 0) {
           slab::destroy(slab);
         } else {
-          give_away(slab, home);  // the list's last
+          give_away(slab, home);  // to the end of the list
         }
       }
     }

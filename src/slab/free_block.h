@@ -1,18 +1,18 @@
 // A free block holds its link, twice. A link is the next block of its list ^ a secret of the process.
 //
-// malloc follows a link only when both words agree, and clears the second. So a write to one of them shows,
-// whatever it writes; what is written to both leads to an address nobody chose, most often to none, which
-// shows too. A list ends in the bin that its blocks are for, which never looks like a free block.
+// malloc follows a link only if both words agree, and clears the second. So any write to one of them shows. A
+// write of one value to both leads to an address that nobody chose, mostly to none, which shows too. A list
+// ends in its bin, which never looks like a free block.
 //
-// free sees at the call whether a block is free already: the upper 16 bits of all links are the same. A block
-// of the program's that has them where the link stands, by chance or because it is a copy of a free block, is
-// looked for in the lists (heap/diagnose.h).
+// free sees at the call whether a block is already free, because the upper 16 bits of all links are the same.
+// A program's block may have them where a link would be, by chance or because it is a copy of a free block.
+// Such a block is searched for in the lists (heap/diagnose.h).
 //
 // A list of blocks that other threads freed (slab/remote.h) has `kRemote` in its first words and ends in
 // null. So neither kind of list is taken for the other when two threads free one block at once.
 //
-// Blocks of 8 bytes have room for one word: the next block's number in the slab, mixed with the block's
-// address and the secret. What is no such number is no free block.
+// A block of 8 bytes has one word: the next block's number in the slab, mixed with the block's address and
+// the secret. Anything else is not a free block.
 #ifndef HUMMOCK_SLAB_FREE_BLOCK_H
 #define HUMMOCK_SLAB_FREE_BLOCK_H
 
@@ -22,9 +22,9 @@
 
 namespace hummock::slab {
 
-// With 64 bits, its upper and its lower 16 are the same and no part of an address, the first of them 1.
-// Written once, before the first block is handed out. Atomic, relaxed: who sees it late finds an empty bin,
-// and then the lock of initialise().
+// With 64 bits, its upper 16 and its lower 16 bits are the same, begin with 1, and are no part of an address.
+// Written once, before the first block is handed out. Atomic, relaxed: a thread that sees it late finds an
+// empty bin, and then the lock of initialise().
 extern base::OwnLine<uintptr_t> secret_word HUMMOCK_HIDDEN;
 __attribute__((always_inline)) inline uintptr_t secret() {
   return relaxed(secret_word.value);
@@ -56,10 +56,10 @@ inline void set_next_remote(void* block, const void* next) {
   set_link(block, link_to(next), kRemote);
 }
 
-// Where a link leads that was written to. No block stands there.
+// The result for a broken link. No block is there.
 inline void* const kNoLink = reinterpret_cast<void*>(uintptr_t{1});
 
-// False for most of what no link decodes to.
+// False for most values that no link decodes to.
 __attribute__((always_inline)) inline bool leads_somewhere(uintptr_t next) {
   return !kMarksLinks || static_cast<intptr_t>(next) >= 0;
 }
@@ -75,7 +75,7 @@ inline void* next_remote(void* block) {
   return next_of(block, kRemote);
 }
 
-// True for each link, and for few other words. With 32 bits the check decides.
+// True for each link, and for few other words. With 32 bits it compares the check.
 __attribute__((always_inline)) inline bool is_like_link(void* block, uintptr_t link) {
   if (!kMarksLinks) return agree(block, link, 0) || agree(block, link, kRemote);
   return static_cast<uint16_t>(uint64_t{link} >> 48) == static_cast<uint16_t>(secret());
@@ -92,7 +92,7 @@ __attribute__((always_inline)) inline bool looks_free(void* block) {
 
 // ---- Blocks of 8 bytes ---------------------------------------------------------------------------
 
-inline constexpr size_t kTinyEnd = kSlotSize / kTinySize;  // no block's number: the list's end
+inline constexpr size_t kTinyEnd = kSlotSize / kTinySize;  // no block has this number: the end of the list
 
 inline uint64_t tiny_mask(const void* block) {
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(block) ^ uint64_t{secret()}) * 0x9e3779b97f4a7c15u;
@@ -101,7 +101,7 @@ inline uint64_t tiny_mask(const void* block) {
 inline uint64_t& tiny_word(void* block) {
   return *static_cast<uint64_t*>(block);  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn): never null
 }
-// The number of the next block, or kTinyEnd; larger: the block is not free.
+// The number of the next block, or kTinyEnd. If it is larger, the block is not free.
 inline uint64_t tiny_next(void* block) {
   return relaxed(tiny_word(block)) ^ tiny_mask(block);
 }

@@ -46,7 +46,7 @@ void add_gone(const SlabHeader* slab, uint16_t gone, BlockSet* set) {
   });
 }
 
-// The chain's blocks, and those of pages that are gone already.
+// The blocks of the chain, and those of pages that are already gone.
 BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
   BlockSet set;
   add_gone(slab, gone, &set);
@@ -89,7 +89,7 @@ bool begins_in(const SlabHeader* slab, uint16_t pages, const void* block) {
   return (pages >> page_of(slab, block) & 1) != 0;
 }
 
-// Blocks that begin in one of the pages leave the chain, which is turned round.
+// Takes blocks that begin in one of the pages out of the chain, and reverses it.
 void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) {
   held->first = held->last = nullptr;
   void* block = chain.first;
@@ -104,7 +104,7 @@ void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) 
   }
 }
 
-// The slab's own free list, link by link. Act may change the block's.
+// Walks the slab's own free list. `act` may change the block's link.
 template <class Act>
 void for_free(SlabHeader* slab, Act act) {
   void* block = slab->free;
@@ -153,8 +153,8 @@ uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
 }
 
 bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
-  // acquire: pairs with the release of push_remote. What the slab's creator wrote is seen, too: it was before
-  // the blocks were handed out.
+  // acquire: pairs with the release of push_remote. This also shows what the slab's creator wrote, because
+  // that was before the blocks were handed out.
   if (!__atomic_compare_exchange_n(&slab->remote, &word, word & (kQueued | kSharedBit), false,
                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
     return false;
@@ -164,7 +164,7 @@ bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
 }
 
 size_t purge(SlabHeader* slab, Held* held) {
-  uint16_t before = 0;  // nobody else writes it
+  uint16_t before = 0;  // nobody else writes gone.remote
   if ((held->gone & kGone) != 0) before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
   const Chain chain = {held->first, held->count - count_gone(slab, before)};
   unsigned free = 0;
@@ -173,13 +173,13 @@ size_t purge(SlabHeader* slab, Held* held) {
   leave_out(slab, held, chain, gone);  // first: the links are in the pages
   if (gone != 0) {
     held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
-    // relaxed: push_remote, whose flag says that it counts, releases it.
+    // relaxed: push_remote releases it, together with the flag that says that it counts.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
-    // The owner opens it again when it has taken these blocks back, or, between this and push_remote, by a
-    // race: then a block there that is freed twice is told when it is handed out.
+    // The owner opens the slab again when it has taken these blocks back. It may also do so in a race,
+    // between this and push_remote; then a block there that is freed twice is reported when it is handed out.
     close_frees(slab);
   }
-  // A page that the system refuses to take is left out all the same, until it is handed out.
+  // If the system refuses to take a page, it counts as gone all the same, until it is handed out.
   return free == 0 ? 0 : pages::purge_inside(slab, static_cast<uint16_t>(free));
 }
 

@@ -1,9 +1,8 @@
-// Parts of a slab, here called its pages, that were given back to the system while other blocks of the slab
-// are in use.
+// Parts of a slab, here called its pages, that were purged while other blocks of the slab are in use.
 //
-// A page may go when every block that reaches into it is free. Blocks that begin in it are then taken out of
-// all lists, as their links are gone; one that begins before and reaches into it stays in its list. So the
-// pages alone tell which blocks are free and in no list.
+// A page may be purged when every block that reaches into it is free. Blocks that begin in it are then taken
+// out of all lists, because their links are gone; a block that begins before it and reaches into it stays in
+// its list. So the pages alone say which blocks are free and in no list.
 #ifndef HUMMOCK_SLAB_GONE_H
 #define HUMMOCK_SLAB_GONE_H
 
@@ -44,26 +43,25 @@ inline Range range_in_page(const SlabHeader* slab, unsigned page) {
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 
-// Gives back pages where all blocks stand in the slab's own free list. For the slab's owner. Bytes that went.
+// Purges pages whose blocks are all in the slab's own free list. For the slab's owner. Returns the bytes.
 size_t purge_own(SlabHeader* slab);
 
-// ---- Making pages go: what others freed
-// ---------------------------------------------------------------------------- One thread of the process at a
-// time may be between take_back and the push_remote that ends it.
+// ---- Purging what others freed -------------------------------------------------------------------
+// One thread of the process at a time may be between take_back and the push_remote that ends it.
 
-// Blocks that other threads freed and nobody drained, in use again.
+// Blocks that other threads freed and nobody drained. While they are held they count as in use again.
 struct Held {
   void* first;
   void* last;
   uint32_t count;  // in the chain, and of gone.remote
-  uint64_t gone;   // what push_remote is to be told of that
+  uint64_t gone;   // the flags for push_remote
 };
 
-// Takes the chain of `word`, the slab's remote word; false when that has changed meanwhile. Until all of it
-// is pushed back, the slab cannot become empty, nor stop being this slab.
+// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. Until all of it
+// is pushed back, the slab cannot become empty, so it stays this slab.
 bool take_back(SlabHeader* slab, uint64_t word, Held* held);
 
-// Gives back the pages that hold nothing but these blocks. Bytes that went.
+// Purges the pages that hold nothing but these blocks. Returns the bytes.
 size_t purge(SlabHeader* slab, Held* held);
 
 }  // namespace hummock::slab

@@ -18,7 +18,7 @@ List link_up(SlabHeader* slab, Range range) {
   return {first, static_cast<unsigned>(range.end - range.first)};
 }
 
-// The blocks of the first page that is gone; its memory comes back as it is touched.
+// Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
 List take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
   const Range range = range_in_page(slab, page);
@@ -29,11 +29,11 @@ List take_gone(SlabHeader* slab) {
   return link_up(slab, range);
 }
 
-// Blocks, in one call, unless a page has more: their first lines stay in the cache.
+// The most blocks in one call, unless a page has more: so their first lines stay in the processor's cache.
 constexpr size_t kMostCarved = 16;
 
-// Where to stop, in bytes from the slot's start: after a page of memory never used, as nothing is touched
-// before it is needed; later, where an earlier slab of the slot touched it.
+// Where to stop, in bytes from the slot's start: after one page of memory that was never used, so that
+// nothing is touched before it is needed; later where an earlier slab of the slot touched the memory.
 size_t carve_end(const SlabHeader* slab, size_t begin) {
   const size_t page = base::align_down(begin + kSmallPage, kSmallPage);
   const size_t most = base::align_down(begin + row_of(slab).block_size * kMostCarved, kSmallPage);
@@ -42,15 +42,15 @@ size_t carve_end(const SlabHeader* slab, size_t begin) {
   return end > page ? end : page;
 }
 
-// Small pages of a slab of one slot that no block was cut from.
+// Small pages of a slab of one slot in which no block was carved yet.
 ptrdiff_t untouched_pages(const SlabHeader* slab) {
   const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
   return static_cast<ptrdiff_t>(kSlotSize / kSmallPage - base::divide_up(end, kSmallPage));
 }
 
-// Only when no carved block is free: then all of them are in use after.
+// Called only when no carved block is free, so that all of them are in use afterwards.
 List carve(SlabHeader* slab) {
-  // Up to the end of a page: so that few blocks stand in pages with what was carved before or will be after.
+  // It ends at the end of a page, so that few blocks share a page with blocks carved before or after.
   const size_t carved = slab->carved;
   const size_t begin = offset_of(slab, carved);
   const size_t stop = carve_end(slab, begin);
@@ -66,7 +66,7 @@ List carve(SlabHeader* slab) {
   if (slab->slots == 1) {
     const ptrdiff_t more = before - untouched_pages(slab);
     pages::note_untouched(-more, slab->gone.hides);
-    // A slab of few blocks had no use for more.
+    // Not for a slab's first page.
     if (!slab->gone.hides && carved != 0) pages::hidden_regret.value.note_needed(static_cast<size_t>(more));
   }
   slab->live = slab->carved;
@@ -165,7 +165,7 @@ void open_frees(SlabHeader* slab) {
 
 namespace {
 
-// Memory that an earlier use of the slot left is hidden under the slab, or goes if too much is.
+// Memory that an earlier use of the slot left is hidden under the slab, or purged if too much is hidden.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
   const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
   if (much) pages::hidden_regret.value.note_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
@@ -203,7 +203,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     slab[i].back = static_cast<uint8_t>(i);
     slab[i].kind = Kind::interior;
   }
-  // Blocks pushed since the last slab ended here had been freed before.
+  // Blocks pushed since the last slab ended here had been freed twice.
   if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
   return slab;
 }
@@ -228,14 +228,14 @@ namespace {
 constexpr uint32_t kMostTaken = 128;
 constexpr size_t kBytesTaken = 16 << 10;
 
-// Pages that are gone, and hold blocks that others freed, are the slab's own again.
+// Pages that are gone, with blocks that others freed, become the slab's own again.
 void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | pages));
   slab->live = static_cast<uint16_t>(slab->live - count);
   close_frees(slab);
 }
 
-// Takes what other threads freed; the count is 0 if all of it was in pages that are gone.
+// Takes what other threads freed. The count is 0 if all of it was in pages that are gone.
 Rest take_returned(SlabHeader* slab) {
   const Returned returned = take_remote(slab);
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
@@ -244,7 +244,7 @@ Rest take_returned(SlabHeader* slab) {
   return {returned.chain, returned.count - gone, kRemote};
 }
 
-// The heap's own list: only the last link changes, and each block is looked at when it is handed out.
+// For the heap's own list: only the last link changes, and each block is checked when it is handed out.
 void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
   void* last = first;
@@ -259,7 +259,7 @@ void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   return first;
 }
 
-// Relinks what other threads freed: makes each link anew.
+// For what other threads freed: checks each block and makes its link anew.
 void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   void* first = rest->first;
   for (; most != 0; --most) {
@@ -275,7 +275,7 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   return first;
 }
 
-// The next blocks of `rest`, `most` of them, as a list that goes on with `then`.
+// Takes the next `most` blocks of `rest`, as a list that continues with `then`.
 void* take(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   return rest->kind == 0 ? cut(slab, rest, most, then) : relink(slab, rest, most, then);
 }
@@ -301,15 +301,15 @@ List take_blocks(SlabHeader* slab, Rest* rest) {
 }
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
-  // acquire: pairs with the release of push_remote, so that links and gone.remote are seen. Who changes the
-  // latter takes the word first, and leaves another one: with the same count kTurn differs. It changes once
-  // for a count, as other pages can only go when more blocks have come.
+  // acquire: pairs with the release of push_remote, so that we see links and gone.remote. A thread that
+  // changes gone.remote takes the word first and leaves a different one: with the same count kTurn differs.
+  // It changes once for each count, because more pages can go only when more blocks have come.
   uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   uint16_t gone;
   do {
     if (count_of(word) < least) return false;
     gone = (word & kGone) != 0 ? __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED) : uint16_t{0};
-    // release: who takes a slab over has written its owner.
+    // release: a thread that takes a slab over has written its owner.
   } while (!__atomic_compare_exchange_n(&slab->remote, &word, word & left, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE));
   set_relaxed(slab->gone.seen, uint16_t{0});
