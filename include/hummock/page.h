@@ -91,8 +91,7 @@ typedef struct hummock_page_class {
   uint64_t live_blocks; /* handed out, or in a thread's cache */
   uint64_t bytes;       /* of its slabs */
   uint64_t purged;      /* of these, returned to the system from between live blocks */
-  uint64_t
-      untouched; /* of these, never touched by the allocator: in memory only if the program wrote there */
+  uint64_t untouched;   /* of these, never touched by the allocator; the program may have touched them */
 } hummock_page_class_t;
 
 /* A thread that has a heap. */
@@ -170,9 +169,7 @@ typedef struct hummock_figures {
   hummock_page_heap_t heap[HUMMOCK_PAGE_HEAPS];
   hummock_page_option_t options[HUMMOCK_PAGE_OPTIONS];
 
-  uint64_t
-      spaces; /* number of spaces; may be more than `space` has; 0 while one is being created or destroyed
-               */
+  uint64_t spaces; /* may be more than `space` has; 0 while one is being created or destroyed */
   uint32_t space_count;
   uint32_t tag_count;
   /* How long calls take that fill a thread cache from slabs: one in 256 is timed. Entry i counts those of
