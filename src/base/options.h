@@ -1,7 +1,7 @@
 // The run-time options: one table makes the values and their defaults, the parser, the help text and
 // the print of what is in effect.
 //
-// A value's source, each going over the one before: default, the program's `hummock_conf`,
+// Where a value comes from; each overrides the one before: the default, the program's `hummock_conf`,
 // HUMMOCK_CONF="key:value,key:value", HUMMOCK_<KEY>=value, hummock_option_set. A privileged (set-uid)
 // process ignores its environment.
 #ifndef HUMMOCK_BASE_OPTIONS_H
@@ -16,8 +16,8 @@ namespace hummock::options {
 // A limit is a size, or below zero a percentage of what the process's control group may have.
 enum class Kind : uint8_t { boolean, number, size, duration, choice, text, limit, flags };
 enum class When : uint8_t { any_time, start };  // may hummock_option_set change it?
-// What happens for a value that Hummock does not understand: a promise ends the program, which would else run
-// without what it asked for; for a wish there is a warning, and the old value stays.
+// What happens for a value that Hummock does not understand: a promise ends the program, which would
+// otherwise run without what it asked for; a wish gives a warning, and the old value stays.
 enum class Duty : uint8_t { wish, promise };
 enum class HugePages : uint8_t { off, automatic, thp, pool_2m, pool_1g, require };
 // Null: none; a word, which is_file() tells from the name of a file.
@@ -35,52 +35,52 @@ inline constexpr int64_t kMiB = int64_t{1} << 20;
 inline constexpr int64_t kTiB = int64_t{1} << 40;
 
 // X(type, name, kind, default, least, most, words, when, duty, help). `words` are names for values, as
-// "name=value|name=value;name=value": all there is for a choice, extra spellings for the others; those after
-// the semicolon are understood and not told of. Who has "on" or "off" understands 1, true, yes, 0, false, no.
-// The value of a text is the address of a copy that stays.
+// "name=value|name=value;name=value": all values of a choice, extra spellings for other kinds. Those after
+// the semicolon are understood but not listed. An option with "on" or "off" also takes 1, true, yes, 0,
+// false, no. The value of a text is the address of a copy that stays.
 #define HUMMOCK_OPTIONS(X)                                                                                   \
-  X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start what is in effect")                    \
+  X(bool, verbose, boolean, 0, 0, 1, "", start, wish, "print at start which options are in effect")          \
   X(Path, stats, text, 0, 0, 0, "none=0|exit=1;off=0|on=1", any_time, wish,                                  \
     "print statistics when the program ends, or append a line of JSON to this file; %p: process, %t: time")  \
   X(bool, checked, boolean, 0, 0, 1, "", start, promise,                                                     \
     "find misuse of memory: quarantine, canaries, poison")                                                   \
   X(size_t, quarantine, size, 16 * kMiB, 0, kTiB, "", any_time, wish,                                        \
-    "checked mode: bytes of freed blocks held back from reuse")                                              \
+    "checked mode: bytes of freed blocks that wait before reuse")                                            \
   X(size_t, stacks, number, 8, 0, 16, "", start, wish,                                                       \
-    "checked mode: frames kept of who allocated and freed")                                                  \
+    "checked mode: frames kept of the stacks of allocation and free")                                        \
   X(int64_t, decay_ms, duration, 1000, -1, 86400000, "never=-1", any_time, wish,                             \
-    "milliseconds until free memory goes back to the system; 0 at once")                                     \
+    "milliseconds until free memory returns to the system; 0: at once")                                      \
   X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
-    "most free memory kept until it decays; auto is max(8M, an eighth of what is in use)")                   \
+    "most free memory that waits for its decay; auto: max(8M, an eighth of what is in use)")                 \
   X(int64_t, limit_soft, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
-    "nothing free is kept above so much; a size, or 80% of the cgroup's memory")                             \
+    "keep no free memory above this size, or above a part of the cgroup's memory, as 80%")                   \
   X(int64_t, limit_hard, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
-    "malloc fails above so much; a size, or 80% of the cgroup's memory")                                     \
-  X(bool, background, boolean, 0, 0, 1, "", start, wish,                                                     \
-    "a thread gives memory back while the program idles")                                                    \
+    "malloc fails above this size, or above a part of the cgroup's memory, as 80%")                          \
+  X(bool, background, boolean, 0, 0, 1, "", start, wish, "a thread returns memory while the program idles")  \
   X(size_t, space_initial, size, 0, 0, kTiB / 2, "none=0;off=0", start, promise,                             \
-    "serve malloc from a deterministic space of this size alone")                                            \
+    "serve malloc only from a deterministic space of this size")                                             \
   X(size_t, space_expand, size, 0, 0, kTiB / 2, "never=0;off=0|none=0", start, promise,                      \
     "bytes by which that space expands when it is short")                                                    \
   X(uint32_t, space_with, flags, 0, 0, 31, "none=0|lock=1|zero=2|firstalloc=4|huge=16|tryhuge=8;off=0",      \
     start, promise,                                                                                          \
-    "joined by +: it stays in memory (lock), zeros, memory at the first allocation, in huge pages, if "      \
-    "there are")                                                                                             \
+    "that space, joined by +: keep it in memory (lock), hand out zeros, take memory at the first "           \
+    "allocation, on huge pages, on huge pages if there are any")                                             \
   X(HugePages, huge_pages, choice, 1, 0, 5, "off=0|auto=1|thp=2|2m=3|1g=4|require=5;none=0", start, promise, \
-    "pages of 2 MiB or 1 GiB behind the heap; auto: when it is large")                                       \
+    "pages of 2 MiB or 1 GiB behind the heap; auto: in a large heap")                                        \
   X(size_t, huge_reserve, size, 0, 0, kTiB, ";off=0|none=0", start, promise,                                 \
-    "huge pages taken at start and kept")                                                                    \
+    "huge pages to take at start and keep")                                                                  \
   X(size_t, huge_max, size, 0, 0, kTiB, "none=0;off=0", start, promise, "most memory on huge pages")         \
   X(bool, observe, boolean, 1, 0, 1, "", start, wish,                                                        \
-    "a page of figures that `hummock stats` and the like can read from outside")                             \
+    "publish a page of figures that `hummock stats` and others read from outside")                           \
   X(size_t, profile, size, 0, 0, kTiB, "off=0|on=1|all=2;none=0", start, wish,                               \
-    "sample who allocates, from the start: one block in so many bytes; on: 512K; `hummock profile` shows "   \
-    "it")                                                                                                    \
+    "sample allocations from the start, one block in this many bytes; on: 512K; `hummock profile` shows "    \
+    "them")                                                                                                  \
   X(size_t, guards, size, 0, 0, kTiB, "off=0|on=1;none=0", any_time, wish,                                   \
-    "put a block before a page that nobody may touch, one in so many bytes; on: 2M; what goes wrong "        \
-    "there is told with stacks")                                                                             \
+    "put one block in this many bytes in front of a page that nobody may touch, and report errors there "    \
+    "with stacks; on: 2M")                                                                                   \
   X(Path, log, text, 0, 0, 0, "none=0|region=1;off=0|on=1", start, wish,                                     \
-    "a log of what goes to and from the system: malloc_%p.log, or this file; %p: process, %t: time")
+    "log memory taken from and returned to the system, in malloc_%p.log or this file; %p: process, %t: "     \
+    "time")
 
 // A value that any thread may read while another sets it; values do not order anything else.
 template <class T>
@@ -129,13 +129,13 @@ void load(const char* program_conf, const char* const* environment);
 // As hummock_option_get and hummock_option_set.
 int get(const char* name, char* value, size_t room);
 int set(const char* name, const char* value);
-// As set, of the option that stands there in the table, and of a number as parse() would make it.
+// As set, for the option at this index of the table, with a number as parse() would make it.
 int set_number(size_t index, int64_t value);
 
 inline constexpr size_t kProfileAll = 2;  // of `profile`: every block
-// The bytes between two samples, on average, that `profile` asks for, or would; 1: every block.
+// The average bytes between two samples that `profile` asks for, or would if it were on; 1: every block.
 size_t sample_bytes();
-// Likewise of `guards`, from one guarded block to the next; 0: off.
+// The average bytes from one guarded block to the next, from `guards`; 0: off.
 size_t guard_bytes();
 
 // Prints one line for each option: "decay_ms:100 (HUMMOCK_CONF)", what it means and which values it takes.

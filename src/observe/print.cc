@@ -63,17 +63,17 @@ void print(int fd) {
   write_line(fd, Line("") << "hummock " << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR << "."
                           << HUMMOCK_VERSION_PATCH << " statistics of process " << os::process_id() << " ("
                           << program << ")");
-  print_bytes(fd, "live", stats.live, "room of blocks in use");
-  print_bytes(fd, "committed", stats.committed, "slabs and large blocks they stand in");
-  print_bytes(fd, "dirty", stats.dirty, "free, not yet given back");
-  print_bytes(fd, "resident", stats.resident, "whole process, as the system says");
+  print_bytes(fd, "live", stats.live, "usable size of blocks in use");
+  print_bytes(fd, "committed", stats.committed, "slabs and large blocks that hold them");
+  print_bytes(fd, "dirty", stats.dirty, "free, not yet returned");
+  print_bytes(fd, "resident", stats.resident, "whole process, as the system counts it");
   print_bytes(fd, "mapped", stats.mapped, "address space");
   print_bytes(fd, "peak", stats.peak, "highest committed + dirty");
   print_bytes(fd, "metadata", stats.metadata, "the allocator's own");
-  print_bytes(fd, "purged", stats.purged, "given back so far");
+  print_bytes(fd, "purged", stats.purged, "returned so far");
   print_bytes(fd, "large", stats.large_bytes, "blocks above 64 KiB");
-  print_bytes(fd, "pinned", stats.huge_pinned, "on huge pages the system had set aside");
-  print_bytes(fd, "advised", stats.huge_advised, "where transparent huge pages were asked for");
+  print_bytes(fd, "pinned", stats.huge_pinned, "on reserved huge pages");
+  print_bytes(fd, "advised", stats.huge_advised, "where Hummock asked for transparent huge pages");
   print_count(fd, "large blocks", stats.large_blocks, "their number");
   print_count(fd, "threads", stats.threads, "with a heap");
   print_count(fd, "heaps", stats.heaps, "made by the program");

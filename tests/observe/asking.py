@@ -27,8 +27,8 @@ class Requests(unittest.TestCase):
     def test_options_that_are_not_understood(self):
         with Target("threads", 1) as target:
             for assignment, answer in (("decay=5", "the nearest is decay_ms"), ("decay_ms=soon", "it may be"),
-                                       ("checked=on", "only be given at start"), ("decay_ms", "option=value"),
-                                       ("stats=/x.json", "only be given at start"), ("log=region", "only be given at start"),
+                                       ("checked=on", "only be set at start"), ("decay_ms", "option=value"),
+                                       ("stats=/x.json", "only be set at start"), ("log=region", "only be set at start"),
                                        ("=5", "option=value"), ("", "option=value"), ("decay_ms=", "it may be"),
                                        ("DECAY_MS=5", "unknown option"), ("decay_ms=50ms=3", "it may be"),
                                        ("decay_ms=\x01\x1b", "it may be"), ("decay_ms=" + "9" * 500, "it may be"),

@@ -54,4 +54,4 @@ class Top(unittest.TestCase):
                 os.close(fd)
 
     def test_where_there_is_nothing(self):
-        self.assertIn("this is no terminal", hummock("top", status=1).stderr)
+        self.assertIn("this is not a terminal", hummock("top", status=1).stderr)

@@ -225,7 +225,7 @@ class Hostile(InFolder):
         os.truncate(self.trace, os.path.getsize(self.trace) * 4 // 5)
         self.assertLess(listed(self.trace)[0][2], calls)
         done = replay(self.trace, "--with", "hummock", "--repeat", "1")
-        self.assertIn("ends before the trace does", done.stderr)
+        self.assertIn("the file is cut short", done.stderr)
 
 
 if __name__ == "__main__":

@@ -46,9 +46,9 @@ void add_method(CLI::App* bench, BenchOptions& options) {
       ->add_option("--memory", options.memory,
                    "resident bytes above which a run is ended and counts as an error")
       ->transform(CLI::AsSizeValue(false));
-  bench->add_option("--budget", options.budget, "minutes for all of it, in place of the mode's")
+  bench->add_option("--budget", options.budget, "minutes for the whole run, in place of the mode's")
       ->check(CLI::PositiveNumber);
-  bench->add_option("--seed", options.seed, "of the workloads and of the order of runs")
+  bench->add_option("--seed", options.seed, "seed of the workloads and of the order of runs")
       ->capture_default_str();
   bench->add_option("--worker", options.worker, "the program that runs one workload: hummock-bench-work");
   bench->add_option("--lib", options.library, "Hummock's library");
@@ -58,8 +58,8 @@ void add_method(CLI::App* bench, BenchOptions& options) {
 void add_output(CLI::App* bench, BenchOptions& options) {
   bench->add_option("--json", options.json, "write all results to this file");
   bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file");
-  bench->add_option("--html", options.html, "write a report to look at to this file");
-  bench->add_flag("--list", options.list, "name the workloads and the allocators that are there");
+  bench->add_option("--html", options.html, "write a report for a browser to this file");
+  bench->add_flag("--list", options.list, "list the workloads and the allocators found here");
 }
 
 }  // namespace
@@ -78,12 +78,13 @@ BenchCommand::BenchCommand(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   table_ = bench_->add_subcommand("table", "a stored result as a Markdown table");
   table_->add_option("result", table_options_.result, "a result (JSON)")->required();
-  table_->add_option("--by", table_options_.by, "what a line stands for: group or workload")
+  table_->add_option("--by", table_options_.by, "what each line is: group or workload")
       ->check(CLI::IsMember({"group", "workload"}))
       ->capture_default_str();
   auto* into =
       table_->add_option("--into", table_options_.into, "put it between the marker lines of this document");
-  table_->add_option("--check", table_options_.check, "exit status 1 when this document has another")
+  table_
+      ->add_option("--check", table_options_.check, "exit status 1 when this document has a different table")
       ->excludes(into);
   spaces_ = bench_->add_subcommand("spaces", "deterministic spaces beside other allocators, call by call");
   add_spaces_options(spaces_, spaces_options_);

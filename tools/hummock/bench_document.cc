@@ -119,8 +119,7 @@ void write_csv(const std::string& path, const Json& document) {
 void write_html(const std::string& path, const Json& document) {
   const std::string place =
       find_file("bench-report.html", "bench-report.html", "bench/report/bench-report.html");
-  if (place.empty())
-    throw std::runtime_error("the report's page is not there: Hummock was built without Python");
+  if (place.empty()) throw std::runtime_error("there is no report page: Hummock was built without Python");
   std::string text = read_text(place);
   const std::string mark = "{{DATA}}";
   const std::size_t at = text.find(mark);

@@ -113,7 +113,7 @@ Programs::Programs(const std::string& list) {
     const std::string group = document.value("group", "programs");
     for (const Json& entry : document.at("programs")) add(program_of_entry(entry), group);
   } catch (const Json::exception& error) {
-    throw std::runtime_error(path + " is no list of programs: " + error.what());
+    throw std::runtime_error(path + " is not a list of programs: " + error.what());
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(path + ": " + error.what());
   }

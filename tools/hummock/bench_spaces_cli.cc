@@ -12,7 +12,9 @@ void add_spaces_options(CLI::App* spaces, BenchSpacesOptions& options) {
   spaces->add_option("--against", options.against, "peers by name; none: all found")->delimiter(',');
   spaces->add_option("--rounds", options.rounds, "processes of each contestant and scenario")
       ->check(CLI::Range(1, 1000));
-  spaces->add_option("--threads", options.threads, "so many play each scenario at a time, one is measured")
+  spaces
+      ->add_option("--threads", options.threads,
+                   "this many threads run each scenario at once, one is measured")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   spaces
@@ -20,10 +22,10 @@ void add_spaces_options(CLI::App* spaces, BenchSpacesOptions& options) {
                    "what the tables show: seen (all calls), typical (undisturbed replays), least")
       ->check(CLI::IsMember({"seen", "typical", "least"}))
       ->capture_default_str();
-  spaces->add_option("--seed", options.seed, "of the sizes and of the order")->capture_default_str();
+  spaces->add_option("--seed", options.seed, "seed of the sizes and of the order")->capture_default_str();
   spaces->add_option("--json", options.json, "write all figures to this file");
   spaces->add_option("--csv", options.csv, "write one line for each row, contestant and call to this file");
-  spaces->add_option("--html", options.html, "write a report to look at to this file");
+  spaces->add_option("--html", options.html, "write a report for a browser to this file");
   spaces->add_option("--worker", options.worker, "the program that runs one scenario: hummock-bench-spaces");
   spaces->add_option("--lib", options.library, "Hummock's library");
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr char kLink[] = "/memfd:" HUMMOCK_PAGE_NAME " (deleted)";
 constexpr char kSilentChild[] =
-    "it is a child of fork and has made no call that answers yet: it rests, or its threads' caches serve "
+    "it is a child of fork and has made no call that answers yet: it is idle, or its thread caches serve "
     "every "
     "call; ask again later";
 constexpr unsigned kPauseUs = 2000;
@@ -82,7 +82,7 @@ bool is_sealed_memory(int fd) {
 
 // Why nothing may be read or written there by what we know of pages; null: it may.
 const char* why_no_page(const hummock_page_head_t& head) {
-  if (head.magic != HUMMOCK_PAGE_MAGIC) return "its page of figures is none of Hummock's";
+  if (head.magic != HUMMOCK_PAGE_MAGIC) return "its page of figures is not Hummock's";
   if (head.version != HUMMOCK_PAGE_VERSION || head.size < kFirstPageSize)
     return "its page of figures is of another version of Hummock than this command";
   return nullptr;
@@ -128,7 +128,7 @@ bool PageFile::take(int fd, std::string* why) {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
   if (!is_sealed_memory(fd)) {
-    *why = "what it has under the name of a page of figures is none";
+    *why = "what it calls a page of figures is not one";
     close(fd);
     return false;
   }

@@ -15,7 +15,7 @@ namespace hummock::tool {
 
 // Why a process that was asked has not answered in time.
 inline constexpr char kNoAnswer[] =
-    "it has made no call that answers yet: it rests, or its threads' caches serve every call; ask again "
+    "it has made no call that answers yet: it is idle, or its thread caches serve every call; ask again "
     "later";
 
 // What was read, and what the system says of the process.

@@ -82,15 +82,16 @@ void tell_silent(const std::vector<Silent>& silent) {
 int tell(const char* command, const PageFile& file, int result) {
   if (result == 0) return 0;
   if (result < 0) return complain(command, file.pid(), kNoAnswer);
-  if (result == EBUSY) return complain(command, file.pid(), "somebody else is asking it, and does not end");
-  return complain(command, file.pid(), result == EPERM ? "it can only be given at start" : strerror(result));
+  if (result == EBUSY)
+    return complain(command, file.pid(), "somebody else is asking it, and does not finish");
+  return complain(command, file.pid(), result == EPERM ? "it can only be set at start" : strerror(result));
 }
 
 }  // namespace
 
 FiguresCommands::FiguresCommands(CLI::App& app) {
   ps_ = app.add_subcommand("ps", "list the processes that run on Hummock, with what their heaps hold");
-  ps_->add_flag("--json", json_, "as JSON, a line each");
+  ps_->add_flag("--json", json_, "as JSON, one line for each process");
   top_ = app.add_subcommand("top", "watch the processes that run on Hummock, or one of them");
   top_->add_option("process", which_, "its number, its program's name, or a cgroup; else all");
   stats_ = app.add_subcommand("stats", "show what the heap of a running process holds");
@@ -101,10 +102,10 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
         ->required();
     command->add_option("--wait", wait_ms_, "milliseconds to wait for its answer")->capture_default_str();
   }
-  auto* json = stats_->add_flag("--json", json_, "as JSON, a line for each process");
-  stats_->add_flag("--prometheus", prometheus_, "as Prometheus takes them")->excludes(json);
+  auto* json = stats_->add_flag("--json", json_, "as JSON, one line for each process");
+  stats_->add_flag("--prometheus", prometheus_, "as text for Prometheus")->excludes(json);
   for (CLI::App* command : {stats_, top_}) {
-    command->add_option("--every", every_, "look again after this time (1, 1s, 500ms)")
+    command->add_option("--every", every_, "repeat after this time (1, 1s, 500ms)")
         ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
                                           CLI::AsNumberWithUnit::UNIT_OPTIONAL))
         ->check(CLI::Range(0.001, 86400.0, "1ms to a day"));
@@ -129,7 +130,7 @@ int FiguresCommands::run() const {
 int FiguresCommands::ps() const {
   std::vector<Silent> silent;
   const std::vector<int> pids = all_processes();
-  if (pids.empty()) return complain("ps", "no process is to be seen: is /proc mounted?");
+  if (pids.empty()) return complain("ps", "no process can be seen: is /proc mounted?");
   const std::vector<Snapshot> all = read_all(pids, kListWaitMs, &silent);
   tell_silent(silent);
   if (json_) {
@@ -175,13 +176,13 @@ int FiguresCommands::serve() const {
   const std::string program = self.parent_path() / "hummock-export";
   execl(program.c_str(), "hummock-export", listen_.c_str(), nullptr);
   return complain("export",
-                  program + ": " + strerror(errno) + "; it is built where libcpp-httplib-dev is there");
+                  program + ": " + strerror(errno) + "; it is built where libcpp-httplib-dev is installed");
 }
 
 int FiguresCommands::trim() const {
   return for_each_page("trim", which_, [&](const PageFile& file) {
     const int result = file.request(HUMMOCK_REQUEST_TRIM, 0, 0, wait_ms_);
-    if (result == EPERM) return complain("trim", file.pid(), "its decay_ms is never: it gives nothing back");
+    if (result == EPERM) return complain("trim", file.pid(), "its decay_ms is never: it returns nothing");
     return tell("trim", file, result);
   });
 }
@@ -199,7 +200,7 @@ int FiguresCommands::set() const {
   const bool file =
       option->kind == options::Kind::text && !parse_as_word(*option, base::trimmed(value), &number);
   if (option->when == options::When::start || file)
-    return complain("set", name + " can only be given at start");
+    return complain("set", name + " can only be set at start");
   if (!parse(*option, base::trimmed(value), &number))
     return complain("set", "option " + name + " cannot be \"" + assignment_.substr(equals + 1) +
                                "\"; it may be " + allowed_text(*option));

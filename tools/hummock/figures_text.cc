@@ -121,30 +121,32 @@ struct Metric {
 
 #define HUMMOCK_FIGURE(name) [](const Snapshot& s) -> uint64_t { return s.page.figures.name; }
 constexpr Metric kMetrics[] = {
-    {"hummock_live_bytes", "bytes", false, "Room of live blocks, thread caches included",
+    {"hummock_live_bytes", "bytes", false, "Usable size of live blocks, thread caches included",
      HUMMOCK_FIGURE(live)},
-    {"hummock_committed_bytes", "bytes", false, "What live blocks stand in", HUMMOCK_FIGURE(committed)},
-    {"hummock_dirty_bytes", "bytes", false, "Free memory not yet given back", HUMMOCK_FIGURE(dirty)},
-    {"hummock_cached_bytes", "bytes", false, "Room of the threads' caches", HUMMOCK_FIGURE(cached)},
+    {"hummock_committed_bytes", "bytes", false, "Slabs and large blocks, which hold the live blocks",
+     HUMMOCK_FIGURE(committed)},
+    {"hummock_dirty_bytes", "bytes", false, "Free memory not yet returned to the system",
+     HUMMOCK_FIGURE(dirty)},
+    {"hummock_cached_bytes", "bytes", false, "Room in thread caches", HUMMOCK_FIGURE(cached)},
     {"hummock_mapped_bytes", "bytes", false, "Address space", HUMMOCK_FIGURE(mapped)},
     {"hummock_metadata_bytes", "bytes", false, "The allocator's own records", HUMMOCK_FIGURE(metadata)},
     {"hummock_peak_bytes", "bytes", false, "Highest committed and dirty so far", HUMMOCK_FIGURE(peak)},
     {"hummock_large_bytes", "bytes", false, "Blocks above 64 KiB", HUMMOCK_FIGURE(large_bytes)},
-    {"hummock_large_blocks", "", false, "Blocks above 64 KiB, their number", HUMMOCK_FIGURE(large_blocks)},
+    {"hummock_large_blocks", "", false, "Number of blocks above 64 KiB", HUMMOCK_FIGURE(large_blocks)},
     {"hummock_threads", "", false, "Threads with a heap", HUMMOCK_FIGURE(threads)},
     {"hummock_heaps", "", false, "First-class heaps", HUMMOCK_FIGURE(heaps)},
     {"hummock_limit_soft_bytes", "bytes", false, "The soft limit, 0 for none", HUMMOCK_FIGURE(limit_soft)},
     {"hummock_limit_hard_bytes", "bytes", false, "The hard limit, 0 for none", HUMMOCK_FIGURE(limit_hard)},
     {"hummock_limit_refusals", "", true, "Requests refused by the hard limit",
      HUMMOCK_FIGURE(limit_refusals)},
-    {"hummock_purged_bytes", "bytes", true, "Given back to the system so far", HUMMOCK_FIGURE(purged)},
-    {"hummock_drawn_bytes", "bytes", true, "Drawn from slabs by threads' caches, and large blocks, so far",
+    {"hummock_purged_bytes", "bytes", true, "Returned to the system so far", HUMMOCK_FIGURE(purged)},
+    {"hummock_drawn_bytes", "bytes", true, "Drawn from slabs by thread caches, and large blocks, so far",
      HUMMOCK_FIGURE(drawn_bytes)},
     {"hummock_drawn_blocks", "", true, "Their number", HUMMOCK_FIGURE(drawn_blocks)},
-    {"hummock_reused_bytes", "bytes", true, "Free memory that was in use again before it was given back",
+    {"hummock_reused_bytes", "bytes", true, "Free memory that was used again before it was returned",
      HUMMOCK_FIGURE(reused)},
     {"hummock_huge_refusals", "", true, "Requests for huge pages refused", HUMMOCK_FIGURE(huge_refusals)},
-    {"hummock_resident_bytes", "bytes", false, "The process in memory, as the system says",
+    {"hummock_resident_bytes", "bytes", false, "Resident memory of the process, as the system counts it",
      [](const Snapshot& s) -> uint64_t { return s.resident; }},
 };
 
@@ -193,8 +195,7 @@ void add_tag_metric(Out out, Format format, const std::vector<Snapshot>& snapsho
 // Those timed, one in 256 of all.
 void add_time_metric(Out out, Format format, const std::vector<Snapshot>& snapshots) {
   constexpr const char* kName = "hummock_slow_call_seconds";
-  describe(out, format, kName, "seconds", "histogram",
-           "Calls that fill a thread's cache, one in 256 of them");
+  describe(out, format, kName, "seconds", "histogram", "Calls that fill a thread cache, one in 256 of them");
   for (const Snapshot& s : snapshots) {
     const hummock_figures_t& f = s.page.figures;
     uint64_t below = 0;
@@ -252,25 +253,24 @@ std::string report(const Snapshot& s) {
   fmt::format_to(
       out, "{} ({}), Hummock {}, {}\n", ascii(s.program), s.pid, s.page.head.library,
       s.fresh ? "now" : fmt::format("as of {:.1f} s ago: no call since has answered", s.age_ms / 1000.0));
-  add_bytes(out, "live", f.live, "room of live blocks, threads' caches included");
-  add_bytes(out, "committed", f.committed, "what live blocks stand in");
-  add_bytes(out, "dirty", f.dirty, "free, not yet given back");
-  add_bytes(out, "resident", s.resident, "whole process, as the system says");
-  add_bytes(out, "cached", f.cached, "room of the threads' caches");
+  add_bytes(out, "live", f.live, "usable size of live blocks, thread caches included");
+  add_bytes(out, "committed", f.committed, "slabs and large blocks that hold them");
+  add_bytes(out, "dirty", f.dirty, "free, not yet returned");
+  add_bytes(out, "resident", s.resident, "whole process, as the system counts it");
+  add_bytes(out, "cached", f.cached, "room in thread caches");
   add_bytes(out, "mapped", f.mapped, "address space");
   add_bytes(out, "peak", f.peak, "highest committed + dirty");
   add_bytes(out, "metadata", f.metadata, "the allocator's own");
-  add_bytes(out, "purged", f.purged, "given back so far");
-  add_bytes(
-      out, "reused", f.reused,
-      fmt::format("in use again before it was given back: up to {} page faults avoided", f.reused / 4096));
+  add_bytes(out, "purged", f.purged, "returned so far");
+  add_bytes(out, "reused", f.reused,
+            fmt::format("used again before it was returned: up to {} page faults avoided", f.reused / 4096));
   add_bytes(out, "drawn", f.drawn_bytes,
-            fmt::format("by threads' caches from slabs, and large blocks: {} blocks", f.drawn_blocks));
+            fmt::format("by thread caches from slabs, and large blocks: {} blocks", f.drawn_blocks));
   add_bytes(out, "large", f.large_bytes, "blocks above 64 KiB");
   add_count(out, "large blocks", f.large_blocks, "their number");
   add_count(out, "threads", f.threads, "with a heap");
   add_count(out, "heaps", f.heaps, "made by the program");
-  if (f.limit_soft != 0) add_bytes(out, "soft limit", f.limit_soft, "above it nothing free is kept");
+  if (f.limit_soft != 0) add_bytes(out, "soft limit", f.limit_soft, "above it no free memory is kept");
   if (f.limit_hard != 0) add_bytes(out, "hard limit", f.limit_hard, "above it malloc fails");
   if (f.limit_hard != 0) add_count(out, "refusals", f.limit_refusals, "requests that it refused");
   add_classes(out, f);

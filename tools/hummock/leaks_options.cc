@@ -13,7 +13,7 @@ const char kLeaksNotes[] =
     "Examples:\n"
     "  hummock leaks -- ./server                what nothing points to when it ends\n"
     "  hummock leaks --fail --suppressions known.supp -- ./tests\n"
-    "  hummock leaks 1234 --after 30s           what has been added within 30 seconds and is still there\n"
+    "  hummock leaks 1234 --after 30s           what was allocated within 30 s and is still live\n"
     "\n"
     "A file of suppressions has LSan's lines (leak:name) or valgrind's blocks (fun:, obj:, ...).\n"
     "\n"
@@ -28,7 +28,7 @@ std::string what_is_wrong(const LeaksOptions& options) {
   if (options.command.empty()) return "name a process, or a program after --";
   if (!program && options.command.size() > 1) return "one process, or a program after --";
   if (program && options.after_ms > 0) return "--after is for processes";
-  if (program && options.bytes != 0) return "--bytes is for processes: of a program every block is seen";
+  if (program && options.bytes != 0) return "--bytes is for processes: in a program every block is sampled";
   if (!program && !options.suppressions.empty()) return "--suppressions is for programs";
   if (!program && options.reachable) return "--reachable is for programs";
   return "";
@@ -39,19 +39,23 @@ std::string what_is_wrong(const LeaksOptions& options) {
 void add_leaks_options(CLI::App* command, LeaksOptions* options) {
   command->add_option(
       "words", options->command,
-      "the process, its number or its program's name; or, after --, a program and its arguments");
-  command->add_option("--after", options->after_ms, "look again at a process after so long; else at Enter")
+      "a process (its number or its program's name), or after -- a program and its arguments");
+  command
+      ->add_option("--after", options->after_ms,
+                   "look again at a process after this time; without it, at Enter")
       ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
       ->check(CLI::PositiveNumber)
       ->type_name("TIME");
-  command->add_option("--bytes", options->bytes, "of a process: from one sample to the next; 1: every block")
+  command
+      ->add_option("--bytes", options->bytes,
+                   "for a process: bytes from one sample to the next; 1: every block")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
-  command->add_option("--suppressions", options->suppressions, "what is known and not to be told of")
+  command->add_option("--suppressions", options->suppressions, "known leaks, which are not reported")
       ->allow_extra_args(false)
       ->type_name("FILE");
   command->add_flag("--fail", options->fail, "end with status 23 if there are leaks");
-  command->add_flag("--reachable", options->reachable, "show what is still reachable, too; it is no leak");
+  command->add_flag("--reachable", options->reachable, "also show what is still reachable, which is no leak");
   command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
   command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
       ->capture_default_str();

@@ -33,7 +33,7 @@ int LogCommand::run() const {
   std::ifstream in(file_);
   if (!in) return fail(file_, strerror(errno));
   const std::vector<RegionLog> logs = read_region_logs(in);
-  if (logs.empty()) return fail(file_, "is no region log");
+  if (logs.empty()) return fail(file_, "is not a region log");
   for (const RegionLog& log : logs) {
     if (&log != &logs.front()) std::cout << "\n";
     print_timeline(log, rows_, std::cout);

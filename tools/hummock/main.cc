@@ -42,7 +42,7 @@ int dispatch(int count, char** arguments) {
   run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
   run_command
       ->add_option("--profile", options.profile,
-                   "show at its end where it asked for the memory it held, or write that to FILE")
+                   "show at its end which functions allocated its memory, or write that to FILE")
       ->expected(0, 1)
       ->default_str(RunOptions::kDefaultProfile)
       ->type_name("[=FILE]");
@@ -61,7 +61,7 @@ int dispatch(int count, char** arguments) {
                                           "serve malloc only from a deterministic space of this size");
   const auto of_space = [&](CLI::Option* option) { option->needs(initial); };
   of_space(run_command->add_option("--expand", options.space_expand,
-                                   "by how many bytes the space expands; 0: never"));
+                                   "bytes by which the space expands; 0: never"));
   of_space(run_command->add_option("--reserve", options.space_reserve,
                                    "when the space takes its memory: start or firstalloc"));
   of_space(run_command->add_flag("--lock", options.space_lock, "keep the space in memory"));
@@ -82,9 +82,9 @@ int dispatch(int count, char** arguments) {
   spaces_command->add_flag("--map", watched.map, "draw how full each part is");
   spaces_command->add_option("--sort", watched.sort, "by this column")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSpaceColumns), std::end(kSpaceColumns))));
-  spaces_command->add_option("--every", watched.every, "look again after so many seconds, until it ends");
+  spaces_command->add_option("--every", watched.every, "repeat after this many seconds, until it ends");
   CLI::App* symbolize_command = app.add_subcommand(
-      "symbolize", "put functions, files and lines into reports of checked mode, from standard input");
+      "symbolize", "add functions, files and lines to reports of checked mode, from standard input");
   std::string shell;
   CLI::App* completion_command = app.add_subcommand("completion", "print the completion of a shell");
   completion_command->add_option("shell", shell, "bash, zsh or fish")

@@ -86,7 +86,7 @@ std::string why_refused(int pid) {
 }
 
 std::string why_none(int pid, int error, bool mapped) {
-  if (access("/proc/self", F_OK) != 0) return "/proc is not mounted, by which processes are found";
+  if (access("/proc/self", F_OK) != 0) return "/proc is not mounted, so no process can be found";
   if (error == ENOENT || error == ESRCH) return "there is no such process";
   if (error == EACCES || error == EPERM) return why_refused(pid);
   if (mapped) return "it has closed the descriptor of its page of figures: try as root";

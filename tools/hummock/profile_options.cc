@@ -14,15 +14,15 @@ namespace {
 
 const char kNotes[] =
     "Examples:\n"
-    "  hummock profile 1234                     who holds its memory, sampled for 10 seconds\n"
-    "  hummock profile redis-server --churn     who allocates most\n"
+    "  hummock profile 1234                     which functions hold its memory, sampled for 10 s\n"
+    "  hummock profile redis-server --churn     which functions allocate most\n"
     "  hummock profile 1234 --pprof heap.pb.gz  for pprof, Pyroscope, Parca\n"
     "  hummock profile --html heap.html -- ./server\n"
     "  hummock profile --diff before.pb.gz after.pb.gz\n"
     "\n"
-    "A program that it runs may end in any way, by SIGKILL, too: the profile is kept here.\n"
+    "The profile is complete however the program ends, even by SIGKILL.\n"
     "\n"
-    "Exit status: 0; that of the program; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
+    "Exit status: that of the program, or 0; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -30,7 +30,7 @@ bool ends_with(const std::string& text, const std::string& end) {
 
 std::string what_is_wrong(const ProfileOptions& options, bool seconds_given) {
   if (options.view == View::lifetime && (!options.diff.empty() || options.writes_for_others()))
-    return "--lifetime is for the table and for --html: other files have no place for it";
+    return "--lifetime is for the table and for --html: other files cannot hold it";
   if (!options.diff.empty())
     return options.command.empty() ? "" : "--diff compares two files and nothing else";
   if (options.command.empty()) return "name a process, or a program after --";
@@ -50,7 +50,8 @@ int become(const std::vector<std::string>& words) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  fprintf(stderr, "hummock: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are there\n",
+  fprintf(stderr,
+          "hummock: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are installed\n",
           program.c_str(), strerror(errno));
   return 1;
 }
@@ -58,29 +59,31 @@ int become(const std::vector<std::string>& words) {
 void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->add_option(
       "words", options->command,
-      "the process, its number or its program's name; or, after --, a program and its arguments");
+      "a process (its number or its program's name), or after -- a program and its arguments");
   command->add_option("--seconds", options->seconds, "how long to sample a process")
       ->check(CLI::Range(0.0, 1e7))
       ->capture_default_str();
-  auto* live = command->add_flag("--live", options->flags.live,
-                                 "what is live now, by who asked for it (of a process)");
+  auto* live = command->add_flag("--live", options->flags.live, "what is live now (default for a process)");
   auto* churn =
-      command->add_flag("--churn", options->flags.churn, "what was asked for meanwhile, freed or not");
-  auto* peak = command->add_flag("--peak", options->flags.peak, "what was live when most was (of a program)");
+      command->add_flag("--churn", options->flags.churn, "what was allocated meanwhile, freed or not");
+  auto* peak =
+      command->add_flag("--peak", options->flags.peak, "what was live at the peak (default for a program)");
   auto* lifetime = command->add_flag("--lifetime", options->flags.lifetime,
                                      "what was freed meanwhile, and how long it had lived");
   live->excludes(churn)->excludes(peak)->excludes(lifetime);
   churn->excludes(peak)->excludes(lifetime);
   peak->excludes(lifetime);
-  command->add_option("--bytes", options->bytes, "from one sample to the next, on average; 1: every block")
+  command
+      ->add_option("--bytes", options->bytes, "bytes from one sample to the next, on average; 1: every block")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
   command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
-  command->add_option("--pprof", options->pprof, "write pprof's format there")->type_name("FILE.pb.gz");
-  command->add_option("--folded", options->folded, "write a line for each stack there")->type_name("FILE");
-  command->add_option("--speedscope", options->speedscope, "write it for speedscope.app there")
+  command->add_option("--pprof", options->pprof, "write a file for pprof")->type_name("FILE.pb.gz");
+  command->add_option("--folded", options->folded, "write one line for each stack to this file")
       ->type_name("FILE");
-  command->add_option("--html", options->html, "write a page with a flame graph there")->type_name("FILE");
+  command->add_option("--speedscope", options->speedscope, "write a file for speedscope.app")
+      ->type_name("FILE");
+  command->add_option("--html", options->html, "write a page with a flame graph")->type_name("FILE");
   command->add_option("--diff", options->diff, "compare two files that --pprof wrote")
       ->expected(2)
       ->type_name("A B");
@@ -96,7 +99,7 @@ bool names_program(int count, char** arguments) {
 }
 
 std::optional<int> read_profile_options(int count, char** arguments, ProfileOptions* options) {
-  CLI::App app("where a process asked for the memory that it holds", "hummock profile");
+  CLI::App app("which functions allocated the memory that a process holds", "hummock profile");
   add_profile_options(&app, options);
   try {
     app.parse(count, arguments);
@@ -119,7 +122,7 @@ std::optional<int> read_profile_options(int count, char** arguments, ProfileOpti
 }
 
 ProfileCommand::ProfileCommand(CLI::App& app) {
-  command_ = app.add_subcommand("profile", "show where a process asked for the memory that it holds");
+  command_ = app.add_subcommand("profile", "show which functions allocated the memory that a process holds");
   add_profile_options(command_, &options_);
 }
 

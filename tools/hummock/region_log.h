@@ -48,7 +48,7 @@ struct RegionLog {
 double end_of(const RegionLog& log);
 inline constexpr double kMoment = 0.005;
 
-// One entry for each program; empty when the text is no region log.
+// One entry for each program; empty when the text is not a region log.
 std::vector<RegionLog> read_region_logs(std::istream& in);
 
 // Are large pages on? One sentence, from what happened rather than from what was asked for.

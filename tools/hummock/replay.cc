@@ -53,7 +53,7 @@ std::uint32_t choose(const TraceSummary& trace, const ReplayOptions& options) {
 // What of the program is not in the trace, each a line.
 void warn(const TraceSummary& trace, const TraceProcess& process, const std::string& file) {
   std::vector<std::string> lines;
-  if (trace.cut) lines.push_back("the file ends before the trace does: what is whole is replayed");
+  if (trace.cut) lines.push_back("the file is cut short: the complete part is replayed");
   if (process.dropped != 0)
     lines.push_back(fmt::format("{} calls were dropped while it was recorded", process.dropped));
   if (process.unknown != 0)

@@ -131,7 +131,7 @@ bool Screen::look(std::string* why) {
   remember();
   if ((which_.empty() && !pids.empty()) || !all_.empty()) return true;
   if (which_.empty()) {
-    *why = "no process is to be seen: is /proc mounted?";
+    *why = "no process can be seen: is /proc mounted?";
     return false;
   }
   *why = "there is no such process";
@@ -191,7 +191,7 @@ int Screen::draw_totals(const Snapshot& s) {
   const hummock_figures_t& f = s.page.figures;
   put(0, fmt::format("{} ({}), figures of {:.1f} s ago", name_of(s), s.pid, s.age_ms / 1000.0), A_BOLD);
   put(1,
-      fmt::format("resident {}  live {}  fragmented {}  dirty {}  threads' caches {}", bytes_text(s.resident),
+      fmt::format("resident {}  live {}  fragmented {}  dirty {}  thread caches {}", bytes_text(s.resident),
                   bytes_text(f.live), bytes_text(fragmented(f)), bytes_text(f.dirty), bytes_text(f.cached)));
   put(2, fmt::format("peak {}  purged {}  large {} in {}  limits: soft {}, hard {}", bytes_text(f.peak),
                      bytes_text(f.purged), bytes_text(f.large_bytes), f.large_blocks,
@@ -287,7 +287,7 @@ int Screen::run() {
 
 int top(const std::string& which, double every) {
   if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0) {
-    fprintf(stderr, "hummock top: this is no terminal; hummock ps and hummock stats print\n");
+    fprintf(stderr, "hummock top: this is not a terminal; use hummock ps or hummock stats\n");
     return 1;
   }
   return Screen(which, every).run();

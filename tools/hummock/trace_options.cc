@@ -24,12 +24,13 @@ const char kReplayNotes[] =
     "  hummock replay server.trace --with glibc,jemalloc,hummock --html report.html\n"
     "  hummock replay server.trace --list                   the programs in it\n"
     "\n"
-    "Exit status: 0; 1 a run failed, or was not what was recorded; 2 wrong use, or the file is no trace.";
+    "Exit status: 0; 1 a run failed, or differed from what was recorded; 2 wrong use, or the file is not a "
+    "trace.";
 
 }  // namespace
 
 TraceCommands::TraceCommands(CLI::App& app) {
-  record_ = app.add_subcommand("record", "record every call of a program to malloc and its kin");
+  record_ = app.add_subcommand("record", "record every call of the malloc family that a program makes");
   record_->add_option("-o,--output", record_options_.file, "the trace")
       ->capture_default_str()
       ->type_name("FILE");
@@ -47,7 +48,7 @@ TraceCommands::TraceCommands(CLI::App& app) {
       ->delimiter(',');
   replay_
       ->add_option("--touch", options.touch,
-                   "what is written of each block: nothing, a byte of each page, or all of it")
+                   "what to write in each block: nothing, a byte of each page, or all of it")
       ->check(CLI::IsMember({"none", "first", "all"}))
       ->capture_default_str();
   replay_
@@ -71,7 +72,7 @@ TraceCommands::TraceCommands(CLI::App& app) {
   replay_->add_flag("--list", options.list, "name the programs in the trace");
   replay_->add_option("--json", options.json, "write the result to this file");
   replay_->add_option("--csv", options.csv, "write one line for each allocator to this file");
-  replay_->add_option("--html", options.html, "write a report to look at to this file");
+  replay_->add_option("--html", options.html, "write a report for a browser to this file");
   replay_->add_option("--worker", options.worker, "the program that replays: hummock-replay");
   replay_->add_option("--lib", options.library, "Hummock's library");
   replay_->footer(kReplayNotes);

@@ -26,7 +26,7 @@ TraceReader::TraceReader(std::istream& in, std::string name)
   memcpy(&version, head + sizeof kTraceMagic - 1, sizeof version);
   const bool ours = in_.gcount() == sizeof head && memcmp(head, kTraceMagic, sizeof kTraceMagic - 1) == 0;
   std::string wrong;
-  if (!ours) wrong = "is no trace of hummock record";
+  if (!ours) wrong = "is not a trace of hummock record";
   if (ours && version != kTraceVersion)
     wrong = "has format " + std::to_string(version) + "; this program reads format " +
             std::to_string(kTraceVersion);

@@ -46,7 +46,7 @@ const std::pair<const char*, const char*> kExamplesOf[] = {
      "  hummock doctor\n"
      "  hummock doctor --json\n"
      "\n"
-     "Exit status: 0; 1 something costs this user something; 2 wrong use."},
+     "Exit status: 0; 1 there is something to change; 2 wrong use."},
     {"ps", "Examples:\n  hummock ps\n  hummock ps --json"},
     {"top", "Examples:\n  hummock top\n  hummock top redis-server"},
     {"stats",

@@ -224,14 +224,14 @@ class Failures(Case):
             "is no name": [{"name": "../up", "command": ["true"]}],
             'both "socket" and "client"': [{**good, "socket": "place"}],
             '"command" is empty': [{"name": "empty", "command": []}],
-            "no list of programs": [{"command": ["true"]}],
+            "not a list of programs": [{"command": ["true"]}],
         }.items():
             self.write_list(*programs)
             fails(says, *listed, "godo")
         self.write_list({**good, "make": [python("import sys; sys.exit('no paper')")]})
         fails("the inputs of good were not made: exit status 1: no paper", *listed)
         pathlib.Path(self.path("list.json")).write_text("[", encoding="ascii")
-        fails("list.json is no list of programs", *listed)
+        fails("list.json is not a list of programs", *listed)
         fails("none.json cannot be read", "--programs", "--program-list", "none.json")
         fails("--programs", "--program-list", "list.json", status=2)
         fails("--threads", "--programs", "--threads", "2", status=2)

@@ -141,8 +141,9 @@ int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
   if (status >= 125 && status <= 127 && !profile) return status;
   if (!profile) why = "the program asked for no memory, or ran on another allocator";
   if (profile && profile->samples_dropped != 0)
-    why = fmt::format("{} blocks found no room: with so many live at a time none can be told to be lost",
-                      profile->samples_dropped);
+    why =
+        fmt::format("there was no room for {} blocks: with so many live at a time, lost ones cannot be found",
+                    profile->samples_dropped);
   if (!why.empty()) {
     fprintf(stderr, "hummock leaks: %s\n", why.c_str());
     return status != 0 ? status : 1;

@@ -329,7 +329,7 @@ Report read_pprof(const std::string& path) {
     if (report.stacks.empty()) throw std::runtime_error(path + " has no samples");
     return report;
   } catch (const protozero::exception& error) {
-    throw std::runtime_error(path + " is no profile of pprof's: " + error.what());
+    throw std::runtime_error(path + " is not a profile for pprof: " + error.what());
   }
 }
 

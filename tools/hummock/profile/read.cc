@@ -88,7 +88,7 @@ bool read_bytes(int fd, size_t offset, std::string* out) {
 std::optional<RawProfile> parse_profile(std::string_view bytes, std::string* why) {
   const auto head = at<hummock_profile_head_t>(bytes, 0, 0);
   if (bytes.size() < kSize || head.magic != HUMMOCK_PROFILE_MAGIC) {
-    *why = "its profile is none of Hummock's";
+    *why = "its profile is not Hummock's";
     return std::nullopt;
   }
   if (head.version != HUMMOCK_PROFILE_VERSION || head.size != kSize) {

@@ -58,8 +58,8 @@ class Stats:
 
     active: bool  #: is this process's malloc Hummock's? If not, the figures are of a library without work
     live: int  #: room of live blocks
-    committed: int  #: slabs and large blocks: what live blocks stand in
-    dirty: int  #: free, not yet given back to the system
+    committed: int  #: slabs and large blocks, which hold the live blocks
+    dirty: int  #: free, and not yet returned to the system
     resident: int  #: what the system says the process has in memory
     mapped: int  #: address space taken from the system
     peak: int  #: highest committed + dirty so far
@@ -68,7 +68,7 @@ class Stats:
     heaps: int  #: heaps made by hummock_heap_create, their number
     large_blocks: int  #: blocks above 64 KiB, their number
     large_bytes: int  #: and their room
-    purged: int  #: given back so far
+    purged: int  #: returned to the system so far
     classes: tuple  #: a ClassStats for each size class
 
 

@@ -46,9 +46,9 @@ impl Stats {
     figures! {
         /// Bytes of room of live blocks, those resting in other threads' caches included.
         live
-        /// Bytes of slabs and large blocks: what live blocks stand in.
+        /// Bytes of slabs and large blocks, which hold the live blocks.
         committed
-        /// Bytes free and not yet given back to the system.
+        /// Bytes free and not yet returned to the system.
         dirty
         /// Bytes that the system says the process has in memory; 0 without `/proc`.
         resident
@@ -66,7 +66,7 @@ impl Stats {
         large_blocks
         /// Bytes of their room.
         large_bytes
-        /// Bytes given back to the system so far.
+        /// Bytes returned to the system so far.
         purged
     }
 
