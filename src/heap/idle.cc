@@ -18,24 +18,30 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
-constexpr unsigned kSlabsPerStep = 3;  // slabs with purged pages
-constexpr size_t kLooksPerRound = 32;
+constexpr unsigned kSlabsPerStep = 3;     // slabs with purged pages
+constexpr size_t kFewestLooks = 32;       // of a round of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
-constexpr uint16_t kTried = 0x8000;  // in `seen`: with this count there is nothing more to purge
+// In `seen`, beside the count:
+constexpr uint16_t kTried = 0x8000;   // with this count there is nothing more to purge
+constexpr uint16_t kTicked = 0x4000;  // a round of ticks saw it
 
-// A round looks at all headers, some at each step. A slab is idle if two rounds find the same number of
+// A round looks at all headers, some at each step. Ticks make rounds with a pause between two; frees pay for
+// rounds of their own, without a pause. A slab is idle if two rounds of one kind find the same number of
 // blocks that others freed there.
 os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
-// The next six are guarded by idle_lock.
-pages::Headers round;
-bool in_round;
-bool again;          // this round saw something that is worth another one
-size_t resting;      // bytes that this round saw, freed by others and not drained
+struct Round {
+  pages::Headers headers;
+  bool under_way;
+};
+// The next five are guarded by idle_lock.
+Round by_ticks, by_frees;
+bool again;          // this round of ticks saw something that is worth another one
+bool at_once;        // this round of ticks purges at the first look
+size_t resting;      // bytes that this round of frees saw, freed by others and not drained
 size_t rested;       // the same in the last round
-bool at_once;        // this round purges at the first look
-bool trim_asked;     // the next round does. Atomic, relaxed: a wish
-uint64_t next_step;  // ms; atomic, relaxed: a hint
+bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
+uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
 // Racy: the slab is not ours yet. can_purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge.
@@ -60,25 +66,45 @@ enum class Look : uint8_t {
 
 constexpr size_t kMostRegret = 32 << 20;
 
-bool rests_much() {
+size_t most_resting() {
   const size_t regret = pages::slab_regret.value.bytes();
-  const size_t bound =
-      pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
-  return rested > bound || resting > bound;
+  return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
+}
+size_t rests() {
+  return rested > resting ? rested : resting;
+}
+bool rests_much() {
+  return rests() > most_resting();
+}
+
+// The looks of a round of frees. Two rounds end before the bound can be exceeded: the first sees a slab, the
+// second purges it.
+size_t looks_per_round() {
+  const size_t most = most_resting();
+  const size_t now = rests();
+  const size_t looks = now < most ? (most - now) / 2 / kFreedPerLook : 0;
+  return looks > kFewestLooks ? looks : kFewestLooks;
+}
+
+// Notes the count, and who saw it. True: a round of this kind saw the same count before, and the slab was not
+// drained since.
+bool seen_before(SlabHeader* slab, uint16_t count, Look why) {
+  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
+  const uint16_t mark = why == Look::by_time ? kTicked : uint16_t{0};
+  if (seen == (count | mark) || seen == (count | kTicked)) return true;
+  __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | mark), __ATOMIC_RELAXED);
+  return false;
 }
 
 // Returns the bytes that it purged.
 size_t look_at(SlabHeader* slab, Look why) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  const uint32_t count = slab::count_of(word);
+  const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
-  if (freed == 0) return 0;
-  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
-  if (seen == (count | kTried)) return 0;
-  if (why != Look::at_once) resting += freed;
-  if (seen != count && why != Look::at_once) {
-    __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count), __ATOMIC_RELAXED);
-    again = true;
+  if (freed == 0 || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried)) return 0;
+  if (why == Look::after_frees) resting += freed;
+  if (why != Look::at_once && !seen_before(slab, count, why)) {
+    again = again || why == Look::by_time;
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
@@ -91,61 +117,78 @@ size_t look_at(SlabHeader* slab, Look why) {
   return bytes;
 }
 
-void end_round(uint64_t now, uint64_t pause) {
-  in_round = false;
-  rested = resting;
-  resting = 0;
-  Idle expected = Idle::looking;
-  Idle next = again ? Idle::freed : Idle::nothing;
-  __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  __atomic_store_n(&next_step, now + pause, __ATOMIC_RELAXED);
-}
-
-// Returns the bytes that it purged.
-size_t step(size_t headers, Look why, uint64_t now, uint64_t pause) {
-  if (!in_round) {
-    round = pages::Headers();
-    in_round = true;
-    again = false;
-    at_once = __atomic_exchange_n(&trim_asked, false, __ATOMIC_RELAXED);
-    set_relaxed(idle, Idle::looking);
-  }
+// Looks at the next headers of a round. Returns the bytes that it purged.
+size_t step(Round& round, size_t headers, Look why) {
+  if (!round.under_way) round = {pages::Headers(), true};
   size_t bytes = 0;
   unsigned slabs = 0;
   for (; headers != 0 && slabs < kSlabsPerStep; --headers) {
-    SlabHeader* slab = round.next();
+    SlabHeader* slab = round.headers.next();
     if (slab == nullptr) {
-      end_round(now, pause);
+      round.under_way = false;
       break;
     }
-    const size_t gone = look_at(slab, at_once ? Look::at_once : why);
+    const size_t gone = look_at(slab, why);
     slabs += gone != 0;
     bytes += gone;
   }
-  // Where something was found, the next call goes on.
-  if (in_round) __atomic_store_n(&next_step, bytes != 0 ? now : now + kStepMs, __ATOMIC_RELAXED);
   return bytes;
 }
 
-// Called with the lock held, which it releases.
-void look(size_t headers, Look why, uint64_t now) {
-  os::Event event;
-  const size_t bytes = step(headers, why, now, static_cast<uint64_t>(options::values.decay_ms) / 8);
-  idle_lock.unlock();
+void begin_ticks() {
+  again = false;
+  at_once = __atomic_exchange_n(&trim_asked, false, __ATOMIC_RELAXED);
+  set_relaxed(idle, Idle::looking);
+}
+
+void end_ticks() {
+  Idle expected = Idle::looking;
+  Idle next = again ? Idle::freed : Idle::nothing;
+  __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+size_t step_by_ticks(uint64_t now) {
+  if (!by_ticks.under_way) begin_ticks();
+  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time);
+  if (!by_ticks.under_way) end_ticks();
+  // Where something was found, the next call goes on.
+  const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
+  const uint64_t wait = !by_ticks.under_way ? pause : bytes != 0 ? 0 : kStepMs;
+  __atomic_store_n(&next_step, now + wait, __ATOMIC_RELAXED);
+  return bytes;
+}
+
+size_t step_by_frees() {
+  const size_t headers = relaxed(pages::used_slots) / looks_per_round() + 1;
+  const size_t bytes = step(by_frees, headers, Look::after_frees);
+  if (!by_frees.under_way) {
+    rested = resting;
+    resting = 0;
+  }
+  return bytes;
+}
+
+void log_purge(os::Event& event, size_t bytes) {
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
 __attribute__((noinline)) void tick_idle(uint64_t now) {
   if (is_asked()) observer.serve();
   if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
-  look(kHeadersPerStep, Look::by_time, now);
+  os::Event event;
+  const size_t bytes = step_by_ticks(now);
+  idle_lock.unlock();
+  log_purge(event, bytes);
 }
 
 }  // namespace
 
 void look_after_frees() {
   if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return;
-  look(relaxed(pages::used_slots) / kLooksPerRound + 1, Look::after_frees, os::now_ms());
+  os::Event event;
+  const size_t bytes = step_by_frees();
+  idle_lock.unlock();
+  log_purge(event, bytes);
 }
 
 bool tick() {

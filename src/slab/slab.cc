@@ -18,13 +18,19 @@ List link_up(SlabHeader* slab, Range range) {
   return {first, static_cast<unsigned>(range.end - range.first)};
 }
 
+// The small pages of blocks whose pages are gone are needed again.
+void note_needed(const SlabHeader* slab, size_t blocks) {
+  const size_t pages = blocks * row_of(slab).block_size / kSmallPage;
+  pages::slab_regret.value.note_needed(pages != 0 ? pages : 1);
+}
+
 // Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
 List take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
   const Range range = range_in_page(slab, page);
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
-  pages::slab_regret.value.note_needed(slab->slots);
+  note_needed(slab, range.end - range.first);
   open_frees(slab);
   return link_up(slab, range);
 }
@@ -209,6 +215,8 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 }
 
 void destroy(SlabHeader* slab) {
+  // The purge was in vain: whoever takes the slots next touches them.
+  if (slab->gone.own != 0) note_needed(slab, count_gone(slab, slab->gone.own));
   if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
@@ -261,17 +269,21 @@ void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
 
 // For what other threads freed: checks each block and makes its link anew.
 void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
-  void* first = rest->first;
-  for (; most != 0; --most) {
-    void* block = rest->first;
+  const bool tiny = is_tiny(slab);
+  void* const first = rest->first;
+  void* block = first;
+  for (uint32_t left = most; left != 0; --left) {
     check_free(slab, block);
-    rest->first = next_remote_free(slab, block);
-    if (rest->first == kNoLink)
+    void* next = tiny ? next_remote_free(slab, block) : next_remote(block);
+    if (next == kNoLink)
       corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
-    --rest->count;
-    link_free(slab, block, most == 1 ? then : rest->first);
+    const void* link = left == 1 ? then : next;
+    tiny ? link_tiny(slab, block, link) : set_next(block, link);
+    block = next;
   }
-  if (rest->count == 0 && rest->first != nullptr) corrupted(slab, kBroken);
+  rest->first = block;
+  rest->count -= most;
+  if (rest->count == 0 && block != nullptr) corrupted(slab, kBroken);
   return first;
 }
 
@@ -346,7 +358,8 @@ Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, ui
   }
 }
 
-void check_empty(const SlabHeader* slab, const Returned& returned) {
+void check_empty(SlabHeader* slab, const Returned& returned) {
+  set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | returned.gone));
   if (slab->live != returned.count) corrupted(slab, "a block was freed twice");
 }
 

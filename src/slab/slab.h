@@ -131,9 +131,9 @@ inline bool stands_in(const SlabHeader* slab, const void* p) {
 
 // `p` is the start of a block that was carved. `row` is the slab's.
 inline bool is_block(const SlabHeader* slab, const SizeClass& row, const void* p) {
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(p) - slab->start);
-  const size_t index = block_index(row, offset);
-  return index < relaxed(slab->carved) && index * row.block_size == offset;
+  // As for addresses: see slab/size_class.h.
+  const auto offset = static_cast<uint64_t>(static_cast<const char*>(p) - slab->start);
+  return offset * row.multiplier < relaxed(slab->carved) * row.step;
 }
 inline bool is_block(const SlabHeader* slab, const void* p) {
   return is_block(slab, row_of(slab), p);
@@ -193,7 +193,7 @@ inline uint32_t returned_count(const SlabHeader* slab) {
 }
 
 // Aborts with a message unless these are all blocks that were in use.
-void check_empty(const SlabHeader* slab, const Returned& returned);
+void check_empty(SlabHeader* slab, const Returned& returned);
 
 // Calls `end` with a message unless `block` is the start of a carved block of the slab.
 using End = void (*)(const base::Line&);
