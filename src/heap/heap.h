@@ -35,7 +35,7 @@ struct Bin {
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   uint64_t multiplier = 0;    // of the class: see slab/size_class.h
   uint32_t seen = 0;          // the lower half of `blocks` at the last look
-  uint16_t direct = 0;        // bytes to be freed straight to slabs until the next look, in units of 64
+  uint16_t direct = 1;        // blocks to be freed straight to slabs until the next look
   bool asked = false;         // malloc found nothing here since the last flush
   bool refused = false;       // the magazine was refused more room; until the next look
 };

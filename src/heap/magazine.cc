@@ -32,11 +32,11 @@ constexpr unsigned kLeastBlocks = 2;
 constexpr size_t kFirstBytes = 2 << 10;  // its first room
 constexpr unsigned kFirstBlocks = 8;
 constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at most two steps
-// A class that is not asked for is flushed after this many bytes were freed straight to slabs for each byte
-// that it holds.
+// A class is flushed, or asks for room again, after this many frees straight to slabs for each block that it
+// holds.
 constexpr size_t kFreesPerFlushed = 4;
-constexpr size_t kLeastPause = 16 << 10;
-constexpr unsigned kBlocksPerLook = 10;
+constexpr size_t kLeastPause = 16 << 10;  // bytes
+constexpr unsigned kBlocksPerLook = 40;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
   return blocks < least ? least : blocks > most ? most : static_cast<unsigned>(blocks);
@@ -228,7 +228,7 @@ void give_last(Heap* heap, unsigned size_class) {
   bin.blocks = give_some(heap, bin.blocks, 1, size_class, true);
   ++bin.room;
   if (bin.limit == 0) leave_empty_slab(heap, size_class);
-  if (add_direct(heap, size_class)) after_direct_frees(heap, size_class);
+  if (add_direct(&bin)) after_direct_frees(heap, size_class);
 }
 
 }  // namespace
@@ -263,18 +263,17 @@ void magazine_full(Bin* bin) {
 
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  size_t pause = kLeastPause;
+  size_t pause = kLeastPause / block_size(size_class);
   if (!bin.asked) {
     flush_step(heap, size_class);
   } else {
     // So many frees share the cost of the next flush or refusal.
-    const size_t size = block_size(size_class);
-    const size_t most = count_held(bin) * size * kFreesPerFlushed;
+    const size_t most = size_t{count_held(bin)} * kFreesPerFlushed;
     if (most > pause) pause = most;
-    if (kBlocksPerLook * size > pause) pause = kBlocksPerLook * size;
+    if (kBlocksPerLook > pause) pause = kBlocksPerLook;
   }
   bin.asked = bin.refused = false;
-  bin.direct = static_cast<uint16_t>(pause / 64);
+  bin.direct = static_cast<uint16_t>(pause == 0 ? 1 : pause);
 }
 
 void sweep(Heap* heap, unsigned classes, unsigned except) {

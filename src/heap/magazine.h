@@ -22,12 +22,8 @@ inline void put_list(Bin* bin, const slab::List& list) {
 }
 
 // Counts a block that was freed straight to its slab. True: a look is due.
-__attribute__((always_inline)) inline bool add_direct(Heap* heap, unsigned size_class) {
-  uint16_t& left = heap->bins[size_class].direct;
-  const unsigned weight = slab::kTable.row[size_class].weight;
-  const bool look = left < weight;
-  left = static_cast<uint16_t>(left - weight);
-  return look;
+__attribute__((always_inline)) inline bool add_direct(Bin* bin) {
+  return --bin->direct == 0;
 }
 // That look: flushes a step of what the class still holds, unless malloc asked for such blocks.
 void after_direct_frees(Heap* heap, unsigned size_class);

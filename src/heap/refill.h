@@ -53,9 +53,16 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p);
 
 // The link of a block in a heap's remote cache leads to the heap's address plus this.
 inline constexpr uintptr_t kWaiting = 1;
-// Puts p into the heap's remote cache, to be handed over with others. A block of 8 bytes is marked already.
-// `live`: the caller saw that the block is live, without an exchange.
-void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live);
+// The block's check word, to be read before the last look at whether the block is free.
+inline uint32_t note_check(void* block) {
+  // acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
+  return static_cast<uint32_t>(__atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE));
+}
+// Notes the check and takes that look, at a block of any size; aborts with a message if the block is free. A
+// block of 8 bytes is marked.
+uint32_t look_once_more(SlabHeader* slab, void* p);
+// Puts p into the heap's remote cache, to be handed over with others. `check`: as noted before the last look.
+void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check);
 // Several threads may free this block at once. This returns in one of them: the block is then the caller's,
 // linked as one that another thread freed. In the others it reports the double free and aborts.
 void claim_block(SlabHeader* slab, void* p);

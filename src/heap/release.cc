@@ -40,8 +40,7 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 // slow way at each of its frees. There is no exchange, because it would wait for the block's cache line,
 // which is another processor's. A simultaneous free of the block is found when the blocks are handed over.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  release_remote(heap, slab, p, true);
+  release_remote(heap, slab, p, look_once_more(slab, p));
 }
 
 // Any block in a thread's slab that this thread's heap does not own, or that is closed.
@@ -69,7 +68,7 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
   if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
-  if (!reclaim(heap, slab)) return release_remote(heap, slab, p, false);
+  if (!reclaim(heap, slab)) return release_remote(heap, slab, p, note_check(p));
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
 }
@@ -120,22 +119,25 @@ bool is_large(const SlabHeader* slot, const void* p) {
   return slot->kind == Kind::large && slot->start == p && slot->user == nullptr;
 }
 
-// After a free into the slab's own list that made the slab empty, or made a look due.
-__attribute__((noinline)) void after_direct(Heap* heap, SlabHeader* slab, bool look) {
-  const unsigned size_class = slab->size_class;
-  if (slab->live == 0) emptied(heap, slab);
-  if (look) after_direct_frees(heap, size_class);
+__attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
+  after_direct_frees(heap, static_cast<unsigned>(bin - heap->bins));
 }
 
-__attribute__((always_inline)) inline void after_put(Heap* heap, SlabHeader* slab) {
-  const bool look = add_direct(heap, slab->size_class);
-  if (__builtin_expect(slab->live == 0 || look, false)) after_direct(heap, slab, look);
+__attribute__((noinline)) void after_last_direct(Heap* heap, SlabHeader* slab, Bin* bin) {
+  emptied(heap, slab);
+  if (add_direct(bin)) look_after_direct(heap, bin);
+}
+
+// A block was put on its slab's own list.
+__attribute__((always_inline)) inline void after_put(Heap* heap, SlabHeader* slab, Bin* bin) {
+  if (__builtin_expect(slab->live == 0, false)) return after_last_direct(heap, slab, bin);
+  if (__builtin_expect(add_direct(bin), false)) look_after_direct(heap, bin);
 }
 
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {
   if (__builtin_expect(slab->full, false)) no_longer_full(heap, slab);
   slab::put_block(slab, p);
-  after_put(heap, slab);
+  after_put(heap, slab, slab->bin);
 }
 
 // A block of this thread's own slab that is not plainly live. It is checked closely.
@@ -170,27 +172,30 @@ __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Hea
 
 // The usual case: a block of at most 8 KiB, whose slab is one slot and not full.
 __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
-  const bool small = reinterpret_cast<uintptr_t>(p) * slot->bin->multiplier < relaxed(slot->free_bound);
+  Bin* bin = slot->bin;
+  const bool small = reinterpret_cast<uintptr_t>(p) * bin->multiplier < relaxed(slot->free_bound);
   if (__builtin_expect(!small || slab::is_tiny(slot) || slot->full || slab::looks_free(p), false)) {
     return release_any_direct(p, slot, heap);
   }
   slab::set_next(p, slot->free);
   slot->free = p;
   --slot->live;
-  after_put(heap, slot);
+  after_put(heap, slot, bin);
 }
 
-// The slab of p, if p is plainly a live block in another thread's slab that this heap may not take back. Else
-// null.
-__attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p) {
+// The slab of p, if p is plainly a live block of another thread's slab, and not of one that this heap may
+// take back; *check is noted then. Else null.
+__attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p,
+                                                               uint32_t* check) {
   const Kind kind = relaxed(slot->kind);
   if (kind != Kind::slab && kind != Kind::interior) return nullptr;
   SlabHeader* slab = kind == Kind::slab ? slot : slot - slot->back;
   // The later slot may belong to a first-class heap's slab.
   if (relaxed(slab->kind) != Kind::slab || slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
   os::fetch_for_write(p);
-  const bool live = slab::is_start(slot, slab::row_of(slab).multiplier, p) && !slab::looks_free(p);
-  return live ? slab : nullptr;
+  if (!slab::is_start(slot, slab::row_of(slab).multiplier, p)) return nullptr;
+  *check = note_check(p);
+  return slab::looks_free(p) ? nullptr : slab;
 }
 
 __attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
@@ -201,8 +206,9 @@ __attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot,
 
 // For threads without a heap, too.
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  SlabHeader* slab = heap->attached ? foreign_slab(slot, heap, p) : nullptr;
-  slab != nullptr ? release_remote(heap, slab, p, true) : release_large_or_other(p, slot, heap);
+  uint32_t check;
+  SlabHeader* slab = heap->attached ? foreign_slab(slot, heap, p, &check) : nullptr;
+  slab != nullptr ? release_remote(heap, slab, p, check) : release_large_or_other(p, slot, heap);
 }
 
 // kSeen: a mode sees every call, and what is not plainly the thread's own takes the long way.

@@ -6,6 +6,7 @@
 #include "heap/refill.h"
 #include "heap/release.h"
 #include "os/lock.h"
+#include "os/os.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {
@@ -67,22 +68,17 @@ uintptr_t waiting_in(const Heap* heap) {
 }
 
 // Several threads may free one block at the same time, and all may have seen it live. One gets through:
-//   1. Each reads the check, sees that the block is live, and stores its own mark in the link. (mark_waiting)
-//   2. When it hands the block over, it sees that the check is as it was, and stores there.     (take_check)
-//   3. It sees that its mark is still in the link.                                              (has_mark)
+//   1. Each notes the check (note_check), sees that the block is live, and stores its own mark in the link
+//      (mark_waiting).
+//   2. When it hands the block over, it sees that the check is as it was, and stores there (take_check).
+//   3. It sees that its mark is still in the link (has_mark).
 // A fence is before 2 and before 3. Suppose A and B both got through, and A stored its mark first. A found it
 // in 3, so B stored later, and B found in 2 what A had stored in the check: a link of the kind kRemote, which
 // no live block has. There is no exchange, because it would wait for the block's cache line, which is another
 // processor's.
-//
-// Stores the mark. Returns the check, as it was before the block was last seen to be live.
-uint32_t mark_waiting(uintptr_t mark, const SlabHeader* slab, void* block, bool live) {
-  if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote), 0;
-  // acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
-  const uintptr_t check = __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
-  if (__builtin_expect(live && slab::looks_free(block), false)) slab::double_free(slab, block, "free");
+void mark_waiting(uintptr_t mark, void* block) {
+  if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote);
   set_relaxed(slab::link_word(block), mark);
-  return static_cast<uint32_t>(check);
 }
 
 bool take_check(void* block, uint32_t check, const void* next) {
@@ -96,71 +92,76 @@ bool has_mark(void* block, uintptr_t mark) {
   return relaxed(slab::link_word(block)) == mark;
 }
 
+// Blocks of one slab that are handed over together. The first is the one that was freed last.
+struct Chain {
+  SlabHeader* slab;
+  void* first;
+  void* last;
+  uint32_t count;
+  uint8_t next;  // the next chain of the same bucket
+};
+
 constexpr uint8_t kNone = kRemoteBlocks;
 
-// The chains of blocks that are handed over together: for each slab, in the order of their frees.
 struct Chains {
-  uint8_t before[kRemoteBlocks];  // the last block of the same slab, or kNone
-  uint8_t first[kRemoteBlocks];   // the slab's first block
-  uint8_t count[kRemoteBlocks];   // the slab's blocks up to this one
-  uint32_t ends;                  // a bit for each block that is its slab's last
+  uint8_t count;
+  uint8_t in_bucket[kRemoteBlocks];  // the first chain of each bucket, or kNone
+  Chain chain[kRemoteBlocks];
 };
-static_assert(kRemoteBlocks <= 32);
 
-constexpr unsigned kBuckets = 32;
-
-void find_chains(const RemoteCache& remote, Chains* chains) {
-  uint8_t last[kBuckets];       // the last block of each bucket
-  uint8_t next[kRemoteBlocks];  // the one before it in the same bucket
-  memset(last, kNone, sizeof last);
-  chains->ends = 0;
-  for (unsigned i = 0; i < remote.count; ++i) {
-    const SlabHeader* slab = remote.slabs[i];
-    uint8_t& bucket = last[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kBuckets];
-    uint8_t before = bucket;
-    while (before != kNone && remote.slabs[before] != slab) before = next[before];
-    next[i] = bucket;
-    bucket = static_cast<uint8_t>(i);
-    const bool is_first = before == kNone;
-    chains->before[i] = before;
-    chains->first[i] = is_first ? static_cast<uint8_t>(i) : chains->first[before];
-    chains->count[i] = is_first ? uint8_t{1} : static_cast<uint8_t>(chains->count[before] + 1);
-    if (!is_first) chains->ends &= ~(1u << before);
-    chains->ends |= 1u << i;
+Chain& chain_of(Chains& chains, SlabHeader* slab) {
+  uint8_t& bucket = chains.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
+  for (uint8_t i = bucket; i != kNone; i = chains.chain[i].next) {
+    if (chains.chain[i].slab == slab) return chains.chain[i];
   }
+  Chain& chain = chains.chain[chains.count];
+  chain = {slab, nullptr, nullptr, 0, bucket};
+  bucket = chains.count++;
+  os::fetch_for_write(&slab->remote);
+  return chain;
 }
 
 // Makes the chains. Reports blocks that another thread freed too; see above.
-void chain_up(uintptr_t mark, const RemoteCache& remote, const Chains& chains) {
+void chain_up(uintptr_t mark, const RemoteCache& remote, Chains& chains) {
+  chains.count = 0;
+  memset(chains.in_bucket, kNone, sizeof chains.in_bucket);
+  uint32_t marked = 0;  // a bit for each block that has a mark
   os::full_fence();
   for (unsigned i = 0; i < remote.count; ++i) {
     void* block = remote.blocks[i];
-    const SlabHeader* slab = remote.slabs[i];
-    void* next = chains.before[i] == kNone ? nullptr : remote.blocks[chains.before[i]];
+    SlabHeader* slab = remote.slabs[i];
     // Otherwise the slab has ended: another free of one of its blocks was its last.
     if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
+    Chain& chain = chain_of(chains, slab);
     if (__builtin_expect(slab::is_tiny(slab), false)) {
-      slab::link_tiny(slab, block, next);
-    } else if (__builtin_expect(!take_check(block, remote.checks[i], next), false)) {
-      bad_bin(block, slab->size_class);
+      slab::link_tiny(slab, block, chain.first);
+    } else {
+      marked |= 1u << i;
+      if (__builtin_expect(!take_check(block, remote.checks[i], chain.first), false)) {
+        bad_bin(block, slab->size_class);
+      }
     }
+    if (chain.count++ == 0) chain.last = block;
+    chain.first = block;
   }
   os::full_fence();
-  for (unsigned i = 0; i < remote.count; ++i) {
+  for (; marked != 0; marked &= marked - 1) {
+    const unsigned i = base::lowest_bit(marked);
     void* block = remote.blocks[i];
-    if (__builtin_expect(slab::is_tiny(remote.slabs[i]), false)) continue;
     if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, remote.slabs[i]->size_class);
     set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
   }
 }
+static_assert(kRemoteBlocks <= 32);
 
 // Appends a block to the remote cache.
 __attribute__((always_inline)) inline void put(RemoteCache& remote, uintptr_t mark, SlabHeader* slab, void* p,
-                                               bool live) {
+                                               uint32_t check) {
   const unsigned i = remote.count;
   remote.blocks[i] = p;
   remote.slabs[i] = slab;
-  if (!slab::is_tiny(slab)) remote.checks[i] = mark_waiting(mark, slab, p, live);
+  remote.checks[i] = check;
+  if (!slab::is_tiny(slab)) mark_waiting(mark, p);
   remote.count = i + 1;
 }
 
@@ -169,25 +170,33 @@ __attribute__((always_inline)) inline void put(RemoteCache& remote, uintptr_t ma
 void flush_remote_now(Heap* heap) {
   RemoteCache& remote = heap->remote;
   Chains chains;
-  find_chains(remote, &chains);
   chain_up(waiting_in(heap), remote, chains);
   heap->handed_over += remote.bytes;
-  remote.count = remote.bytes =
-      0;  // first: blocks that are handed over must not be listed here (diagnose.cc)
-  for (uint32_t ends = chains.ends; ends != 0; ends &= ends - 1) {
-    const unsigned i = static_cast<unsigned>(__builtin_ctz(ends));
-    hand_over(remote.slabs[i], remote.blocks[i], remote.blocks[chains.first[i]], chains.count[i]);
+  remote.count = 0;  // first: blocks that are handed over must not be listed here (heap/diagnose.cc)
+  remote.bytes = 0;
+  for (const Chain* chain = chains.chain; chain != chains.chain + chains.count; ++chain) {
+    hand_over(chain->slab, chain->first, chain->last, chain->count);
   }
   if (heap->handed_over < kFreedPerLook) return;
   heap->handed_over = 0;
   look_after_frees();
 }
 
-void release_remote(Heap* heap, SlabHeader* slab, void* p, bool live) {
+void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   RemoteCache& remote = heap->remote;
-  put(remote, waiting_in(heap), slab, p, live);
+  put(remote, waiting_in(heap), slab, p, check);
   remote.bytes += slab::row_of(slab).block_size;
   if (remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes) flush_remote_now(heap);
+}
+
+uint32_t look_once_more(SlabHeader* slab, void* p) {
+  if (slab::is_tiny(slab)) {
+    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+    return 0;
+  }
+  const uint32_t check = note_check(p);
+  if (slab::kMarksLinks && slab::looks_free(p)) slab::double_free(slab, p, "free");
+  return check;
 }
 
 void claim_block(SlabHeader* slab, void* p) {
@@ -195,10 +204,8 @@ void claim_block(SlabHeader* slab, void* p) {
   alone.count = 0;
   // Differs from other threads' marks and from all links of a list.
   const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
-  if (slab::is_tiny(slab) && !slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-  put(alone, mark, slab, p, true);
+  put(alone, mark, slab, p, look_once_more(slab, p));
   Chains chains;
-  find_chains(alone, &chains);
   chain_up(mark, alone, chains);
 }
 

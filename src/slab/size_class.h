@@ -19,7 +19,6 @@ struct SizeClass {
   uint32_t block_size;
   uint16_t slots;       // of its slabs
   uint16_t capacity;    // blocks of a slab
-  uint8_t weight;       // of a block, where bytes are counted in units of 64; 255 at most
   uint64_t reciprocal;  // ceil(2^40 / block_size)
   // An address × multiplier, modulo 2^64, is (address / block_size) × step for multiples of block_size, and
   // larger than that for all other addresses.
@@ -83,9 +82,6 @@ constexpr ClassTable make_table() {
     table.row[c] = {static_cast<uint32_t>(block),
                     static_cast<uint16_t>(slots),
                     static_cast<uint16_t>(slots * kSlotSize / block),
-                    static_cast<uint8_t>(block < 64         ? 1
-                                         : block / 64 > 255 ? 255
-                                                            : block / 64),
                     ((uint64_t{1} << 40) + block - 1) / block,
                     multiplier_of(block),
                     multiplier_of(block) * block};
