@@ -1,11 +1,11 @@
-// Guarded blocks: a sampled block may stand alone at the end of its pages, before pages that nobody may
-// touch. Who writes behind it faults at once; freed, nobody may touch it at all, until its place is needed
-// again, the longest free first. So a few of a program's faults are told where they happen, with the stacks
-// of who allocated and who freed the block, at next to no cost.
+// Guarded blocks: a sampled block may be alone at the end of its pages, in front of pages that nobody may
+// touch. A write behind it faults at once. After the free nobody may touch the block at all, until its slot
+// is used again, the one that was free longest first. So some of a program's memory errors are reported where
+// they happen, with the stacks of allocation and free, at next to no cost.
 //
-// The places are slots of regions of their own, which the region map knows; each slot's header says what
-// stands there. A header's kind goes free → guarded by who took the slot, and back by who frees the block;
-// who comes second finds it free.
+// The blocks are in slots of separate regions, which the region map knows; each slot's header says what is in
+// it. A header's kind goes from free to guarded by the thread that takes the slot, and back by the thread
+// that frees the block. A thread that frees it a second time finds it free.
 #ifndef HUMMOCK_HEAP_GUARDS_H
 #define HUMMOCK_HEAP_GUARDS_H
 
@@ -14,24 +14,25 @@
 
 namespace hummock::heap::guards {
 
-// Takes over the option `guards`: at start, and after it may have changed. Any thread.
+// Reads the option `guards`: at start, and after it may have changed. Any thread.
 void renew();
-// Bytes from one guarded block to the next, on average; 0: off, or this system tells of no faults.
+// Bytes from one guarded block to the next, on average; 0: off, or this system does not report faults.
 uint64_t mean();
 
-// Reads zero. Null: guards are off, a slot has no room for it and a page (60 KiB most often), all slots have
-// blocks, or the system has no mapping left. A system call here, and another in release().
+// Allocates a guarded block, which reads as zeros. Null: guards are off, the block is too large for a slot
+// with a page (60 KiB mostly), all slots are taken, or the process has no mapping left. It makes a system
+// call, and so does release().
 void* allocate(size_t align, size_t size);
 
-// The call frees the block p of a slot with this header; aborts with a report when it is none, was freed
-// before, or the bytes around it were written.
+// Frees the guarded block p; the header is its slot's. Aborts with a report if p is not a block, was freed
+// before, or if the bytes around it were written.
 void release(const char* call, SlabHeader* header, void* p);
 
-// p is no live block: if it points near a guarded one, live or freed, the report names it, and the process
-// ends. Else returns.
+// p is not a live block. If it points near a guarded one, live or freed, reports that and ends the process.
+// Else returns.
 void tell_misuse(const char* call, const void* p, slab::End end);
 
-// Tells each live one, until the visitor has had enough: false.
+// Visits each live one, until the visitor stops: then false.
 bool walk(const Visitor& visitor);
 
 void lock_for_fork();

@@ -1,12 +1,12 @@
 // Sampling: one block in so many bytes is remembered, with its stack, until it is freed.
 //
-// While it is on, fast_limit is 0 (heap/allocate.h), so every malloc takes the slow route. There a thread
-// counts down the bytes it asks for; most blocks are served at once like any other, and when the count runs
-// out, the block is sampled and a new count drawn. Each byte has the same small chance to be the one, so the
-// counts are drawn from the exponential distribution, and whatever a sample stands for is right on average.
+// While it is on, fast_limit is 0 (heap/allocate.h), so every malloc takes a slower path. There a thread
+// counts down the bytes that it asks for. Most blocks are then served like any other. When the count runs
+// out, the block is sampled and a new count is drawn. Each byte has the same small chance, so the counts are
+// drawn from the exponential distribution, and what a sample represents is right on average.
 //
-// Sampled blocks stand in slabs of a first-class heap of their own, or are large blocks that are marked as
-// that heap's. free sends those down its slow path already, so other frees cost what they always do.
+// Sampled blocks are in slabs of a first-class heap of their own, or are large blocks that are marked as that
+// heap's. free takes its slow path for those anyway, so other frees cost what they always do.
 #ifndef HUMMOCK_HEAP_SAMPLING_H
 #define HUMMOCK_HEAP_SAMPLING_H
 
@@ -22,49 +22,49 @@ namespace sampling {
 // Bytes from one sample to the next, on average; 0: off. 1: every block is sampled.
 inline constexpr uint64_t kMostMean = uint64_t{1} << 40;
 
-// Starts, stops, or changes the mean. 0, EINVAL, ENOMEM: no memory that others can read, EPERM: the modes
-// and hooks that see every call have no profile. Any thread, at any time; takes no lock.
+// Starts, stops, or changes the mean. Returns 0; EINVAL; ENOMEM without memory that others can read; EPERM
+// while a mode or hook sees every call. Any thread, at any time; takes no lock.
 int set_mean(uint64_t mean);
 uint64_t mean();
 
-// At the start of the program, when the options ask for samples. Where who started it shares memory for that,
-// a part is taken with the first sample, by each child of a fork, too.
+// At the start of the program, if the options ask for samples. If the parent process shares memory for them,
+// the first sample takes a part of it, also in each child of a fork.
 void start(uint64_t mean);
-// After a fork, in the child: the table is the parent's.
+// In the child of a fork: lets go of the table, which is the parent's.
 void in_child();
-// Guards (heap/guards.h) were switched on or off: their blocks are sampled ones, whether or not there is a
-// profile, and as many as the profile says while there is one.
+// The option `guards` (heap/guards.h) has changed. Guarded blocks are sampled ones, with or without a
+// profile; while there is a profile, its mean holds for both.
 void renew_guards();
 
-// Is the block of so many bytes to be handed out like any other? Threads without a heap have no count.
+// Counts the block. True: it is not sampled. False for threads without a heap, which have no count.
 __attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {
   const uint64_t until = relaxed(heap->until_sample);
   if (until <= size) return false;
   set_relaxed(heap->until_sample, until - size);
   return true;
 }
-// Counts that ran out are drawn anew. True: the block is to be sampled; the thread has a heap then.
+// The count ran out: draws a new one. True: the block is to be sampled; the thread has a heap then.
 bool is_due(size_t size);
 
-// A block with a guard, a sample, or both; null: neither could be had. At most kMaxSmall bytes.
+// Allocates a block with a guard, a sample, or both; null: neither is possible. At most kMaxSmall bytes.
 void* allocate_small(size_t align, size_t size, bool zero);
-// A large block gets one.
+// Makes a sample for a large block.
 void mark_large(void* block, size_t size);
 
-// The call frees a live block of the heap of samples: its sample ends. True: that was all, the block was
-// large.
+// A live block of the heap of samples is freed: ends its sample. True: the block is large, and the caller
+// frees it.
 bool release(const Block& block, void* p);
 
-// A guarded block is freed.
+// A guarded block is freed: ends its sample, if it has one.
 void forget(const void* p);
 
-// While a large block is resized its sample is at rest, if it has one; what it becomes counts as a new block.
+// A sample is taken out of the table while its large block is resized. The resized block counts as a new one.
 struct Rest {
   bool had;
   hummock_profile_sample_t sample;
 };
 Rest begin_resize(const Block& block);
-// `resized` null: nothing has changed.
+// `resized` null: the block did not change.
 void end_resize(const Rest& rest, const Block& block, void* resized, size_t size);
 
 }  // namespace sampling

@@ -1,14 +1,14 @@
 // Address space for regions, at a place that the caller agrees to, on Linux.
 //
-// The region map finds addresses that are 2 TiB apart in the same place, and for some classes free cannot
-// tell a lower one from a block (slab/size_class.h). So regions stand in the lowest 2 TiB where they can:
-// below them such an address is none, and what lies above is told. There they keep a distance, too: what runs
-// over the end of one meets nothing.
+// The region map finds addresses 2 TiB apart in the same place, and for some classes free cannot tell a lower
+// one from a block (slab/size_class.h). So regions are in the lowest 2 TiB if possible: there is no such
+// lower address then, and a higher one is reported. They are also apart from each other, so that an overflow
+// at the end of one hits nothing.
 //
-// The kernel offers the same place again and again, so where that one will not do, large pieces are reserved,
-// the largest first after a look near by, and looked through. A piece without a fit place is held meanwhile,
-// and so the kernel comes up with another. As the pieces get smaller, all address space that is free comes
-// by.
+// The kernel offers the same place again and again. If that place will not do, the search reserves pieces of
+// address space, first some near by, then the largest, and looks through them. It holds a piece without a
+// good place meanwhile, so the kernel must offer another. As the pieces get smaller, the search sees all
+// address space that is free.
 #include <errno.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -40,11 +40,11 @@ class Search {
   Search& operator=(const Search&) = delete;
 
   char* run() {
-    // Most often there is one near by.
+    // Mostly there is a place near by.
     for (size_t length = 4 * size_; length < kLargest; length *= 8) {
       if (char* found = look_through(length, 1)) return found;
     }
-    const size_t least = size_ + align_ - page_size();  // of any such piece a part is aligned
+    const size_t least = size_ + align_ - page_size();  // a piece of this length always has an aligned part
     for (size_t length = kLargest; length > least; length /= 2) {
       if (char* found = look_through(length)) return found;
     }
@@ -53,7 +53,7 @@ class Search {
   }
 
  private:
-  // All pieces of that length that the kernel gives, or so many.
+  // Takes pieces of that length from the kernel, at most so many, until one has a place.
   char* look_through(size_t length, unsigned most = kMostHeld) {
     for (; most != 0 && held_ < kMostHeld; --most) {
       void* got = calls.map(nullptr, length, PROT_NONE, kNothing);
@@ -65,7 +65,7 @@ class Search {
     return nullptr;
   }
 
-  // The highest, as the kernel would.
+  // Finds the highest place, as the kernel would.
   char* find(const Piece& piece) const {
     const uintptr_t from = reinterpret_cast<uintptr_t>(piece.start);
     const uintptr_t least = from < kLeast ? kLeast : from;
@@ -77,7 +77,7 @@ class Search {
     return nullptr;
   }
 
-  // The place alone is left, readable and writable; null: not to be had.
+  // Unmaps the piece except for the place, and makes that readable and writable. Null: refused.
   char* cut(const Piece& piece, char* place) const {
     char* end = piece.start + piece.size;
     char* rest = place + size_;
@@ -94,22 +94,22 @@ class Search {
   Piece pieces_[kMostHeld];
 };
 
-// Above what Java, brk and 32-bit pointers want, below what Go, AddressSanitizer and mimalloc do, and within
-// the 39 bits of the smallest 64-bit machines.
+// Above the addresses that Java, brk and 32-bit pointers use, below those of Go, AddressSanitizer and
+// mimalloc, and within the 39 bits of the smallest 64-bit machines.
 constexpr uint64_t kLowFrom = uint64_t{1} << 36;
 constexpr uint64_t kLowEnd = uint64_t{1} << 39;
 constexpr unsigned kTries = 3;
 
-// Where the kernel put the process's stack decides where the first region stands: at random, unless the user
-// wants addresses to be the same each time.
+// The place of the process's stack decides where the first region is: at random, unless the user wants the
+// same addresses each time.
 uint64_t first_low() {
   return uint64_t{getauxval(AT_RANDOM)} * 0x9e3779b97f4a7c15u >> 25;
 }
 
-// Null: not to be had there.
+// Null: not possible there.
 char* map_low(size_t size, size_t align, MayStand may) {
-  static size_t passed;   // atomic, relaxed: multiples of 1 MiB; of two threads each gets a place of its own
-  static bool is_in_use;  // atomic, relaxed: somebody else has that part of the address space
+  static size_t passed;   // atomic, relaxed: in units of 1 MiB; each thread gets a place of its own
+  static bool is_in_use;  // atomic, relaxed: others use that part of the address space
   constexpr uint64_t kRange = kLowEnd - kLowFrom;
   if (sizeof(void*) != 8 || size > kRange / 8 || __atomic_load_n(&is_in_use, __ATOMIC_RELAXED))
     return nullptr;

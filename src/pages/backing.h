@@ -1,8 +1,8 @@
 // Which pages back the heap, and what Hummock asks of the system for that.
 //
-// Large pages come in three ways: set aside by the administrator (hugetlb), transparent ones that the
-// kernel gives where it is asked (THP), or not at all. What one of them refuses, the next gets; a refused
-// call is not made again before a time that doubles with each refusal.
+// Huge pages come in two ways: reserved by the administrator (hugetlb), or transparent ones that the kernel
+// gives on request (THP). If one way fails, Hummock tries the next, and small pages last. After a refusal it
+// waits before it tries again, twice as long each time.
 #ifndef HUMMOCK_PAGES_BACKING_H
 #define HUMMOCK_PAGES_BACKING_H
 
@@ -11,17 +11,17 @@
 
 namespace hummock::pages {
 
-// What backs each 2 MiB of a region, and how its free memory goes back.
+// What backs each 2 MiB of a region, and how its free memory is returned.
 enum class Backing : uint8_t {
   small,   // small pages: by slots
   loose,   // a huge page that huge_pages:auto made: small again by slots, once an eighth of it is free
   whole,   // huge pages that the user asked for: only when all of it is free
   kept,    // taken at start by huge_reserve: not at all
-  pinned,  // set aside by the administrator: when the program asks for it (trim)
+  pinned,  // hugetlb: when the program asks for it (trim)
 };
 
-// A refused call waits 100 ms, and twice as long after each further refusal, at most a minute. Any thread;
-// two that come at once may both try.
+// After a refusal there is no try for 100 ms, and twice as long after each further one, at most a minute. Any
+// thread; two that come at once may both try.
 class BackOff {
  public:
   bool may(uint64_t now) const { return now >= __atomic_load_n(&until_, __ATOMIC_RELAXED); }
@@ -46,44 +46,45 @@ class BackOff {
   uint64_t until_ = 0, wait_ = 0;  // ms; atomic, relaxed: hints
 };
 
-// One for each of the three ways to large pages.
+// One for each kind of huge page.
 struct BackOffs {
   BackOff set_aside_2m, set_aside_1g, transparent;
 };
 extern BackOffs back_offs;
 
 struct NewRegion {
-  char* base;  // null: the system has no room
+  char* base;  // null: the system refused
   Backing backing;
   bool guarded;  // its last slot is inaccessible
 };
 
-// `size` bytes (32 MiB, or less where the system is tight) at a multiple of 32 MiB, on the largest pages that
+// Maps `size` bytes (32 MiB, or less under tight limits) at a multiple of 32 MiB, on the largest pages that
 // the options want and the system gives. No lock may be held.
 NewRegion map_region(size_t size);
 
-// Unmaps a region that came to nothing.
+// Unmaps a region that cannot be used.
 void unmap_region(const NewRegion& fresh, size_t size);
 
-// A block with a mapping of its own. True when huge pages were asked for.
+// For a block with a mapping of its own: asks for huge pages if the options want them, and says whether it
+// did. The second subtracts bytes that are no longer advised.
 bool advise_block(char* start, size_t bytes);
 void forget_block(size_t bytes);
 
 // Takes what huge_reserve says. Call once, when the options are read.
 void take_reserve();
 
-// Large pages that were refused may be had now: no pause is waited for.
+// Huge pages may be available now: ends the pauses after refusals.
 void forgive_refusals();
 
-// The part of huge_reserve that no region has yet; and its return, at the very end.
+// The part of huge_reserve that no region has taken yet. The second unmaps it at the very end.
 size_t reserved_bytes();
 void drop_reserve();
 bool reserve_is_locked();
 
-// May so much more stand on huge pages (huge_max)?
+// May so much more be on huge pages (huge_max)?
 bool under_cap(size_t bytes);
 
-// Bytes on pages set aside, and bytes for which transparent ones were asked; atomic, relaxed.
+// Bytes on hugetlb pages, and bytes for which transparent ones were asked; atomic, relaxed.
 extern size_t pinned_bytes;
 extern size_t advised_bytes;
 extern size_t huge_refusals;  // calls for large pages that were refused
@@ -94,8 +95,8 @@ void collapse_one();
 // The heap has grown. Called with page_lock held.
 void expect_collapses();
 
-// For fork. Parent and child write into copies of their own, and pages set aside may be lacking then, which
-// would be the child's end. So the parent makes a copy on small pages first, which the child takes instead.
+// For fork. Parent and child write into copies of their own. If the hugetlb pool has no page for a copy, the
+// kernel kills the child. So the parent first makes a copy on small pages, which the child takes instead.
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();

@@ -230,7 +230,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   if (bytes > before && !may_take(bytes - before)) return nullptr;
   size_t tail = 0;
   bool lift = false, lifted = false;
-  SlabHeader* moved = reuse_whole(bytes, &tail);  // memory that waits is worth a copy
+  SlabHeader* moved = reuse_whole(bytes, &tail);  // a kept mapping has memory, so copying is cheaper
   if (moved == nullptr) {
     lift = !os::kMustCommit && may_lift(span);
     moved = map_huge(lift ? before : bytes, kRegionSize);
@@ -266,7 +266,7 @@ void huge_totals(Totals* out) {
 
 namespace {
 
-// Into its place among those found so far.
+// Inserts the block into its place among those found so far.
 void insert(const HugeBlock& block, HugeBlock* out, unsigned* count, unsigned most) {
   if (*count == most && block.start > out[most - 1].start) return;
   unsigned at = *count < most ? (*count)++ : most - 1;
@@ -276,7 +276,7 @@ void insert(const HugeBlock& block, HugeBlock* out, unsigned* count, unsigned mo
 
 }  // namespace
 
-// `user` is written by who has just been given the block.
+// Racy: the thread that has just allocated a block writes `user`.
 __attribute__((no_sanitize("thread"))) unsigned list_huge(const char* above, HugeBlock* out, unsigned most) {
   os::LockGuard guard(mappings_lock);
   unsigned count = 0;

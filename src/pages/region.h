@@ -12,16 +12,17 @@ namespace hummock::pages {
 
 struct Region;
 
-// 32 slots of 64 KiB. A slot is used, or free and dirty (memory behind it), or free and clean (no memory;
-// reads zero). Invariant: in the purge queue if purgeable() ≠ 0. Where spans go: see pages/runs.h.
+// 32 slots of 64 KiB. A slot is used, or free and dirty (it has memory), or free and clean (no memory; it
+// reads as zeros). Invariant: the page is in the purge queue if purgeable() ≠ 0. For where spans go see
+// pages/runs.h.
 struct HugePage {
   uint32_t used;
   uint32_t dirty;   // may hold memory; used slots count as dirty
-  uint32_t unread;  // dirty slots nobody ever had: memory came with the huge page, and reads zero
+  uint32_t unread;  // dirty slots that nobody has used: their memory came with the huge page and is zero
   uint8_t number;   // in its region
   bool queued;
-  uint8_t busy;     // threads that purge some of it now: it is not as full as it looks
-  bool collapsed;   // its room stands on a huge page, as far as it could be brought there
+  uint8_t busy;     // number of threads that purge some of it now, so it is not as full as it looks
+  bool collapsed;   // its memory is on a huge page, or a collapse is under way
   Backing backing;  // atomic, relaxed: read without the lock, as a hint
   uint64_t since;   // when it entered the purge queue, ms; as of the last tick
   Region* region;
@@ -30,7 +31,7 @@ struct HugePage {
 
   uint32_t warm() const { return dirty & ~used; }
   bool is_full() const { return __builtin_popcount(used) >= kFullSlots; }
-  // The slots that may go back now: a huge page is not split for a few.
+  // The slots that may be purged now. A huge page is not split for a few.
   uint32_t purgeable() const {
     if (backing == Backing::small) return warm();
     if (backing == Backing::loose) return is_full() ? 0 : warm();
@@ -41,13 +42,13 @@ struct HugePage {
   static constexpr int kFullSlots = 29;
 };
 
-// 32 MiB (less where the system is tight) of address space; slot 0 holds the headers.
+// 32 MiB of address space (less under tight limits); slot 0 holds the headers.
 struct Region {
   char* base;
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   char* copy;           // for the child, from before a fork until after it
-  bool guarded;         // the last slot is inaccessible, and in use for ever
+  bool guarded;         // the last slot is inaccessible, and counts as used for ever
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }
@@ -57,7 +58,7 @@ inline char* HugePage::start() const {
   return region->base + size_t{number} * (kSlotsPerHugePage * kSlotSize);
 }
 
-// Memory taken before it is needed: by huge_reserve, or because a page of 1 GiB holds many regions.
+// Memory that was taken ahead of need: by huge_reserve, or because a page of 1 GiB holds many regions.
 struct Reserve {
   char* next;
   size_t left;
@@ -89,37 +90,38 @@ extern uint64_t tick_time;      // ms, of the last tick; atomic, relaxed: most f
 extern size_t peak_bytes;
 extern size_t mapped_bytes;
 extern size_t purged_slots;
-extern size_t high_used;     // the most slots in use lately, huge blocks' too; see purge.cc
-extern size_t reused_slots;  // free ones with memory behind them that were taken, so far
-extern size_t kept_slots;    // free slots with memory behind them that are not purgeable
+extern size_t high_used;     // the most slots in use lately, with huge blocks; see purge.cc
+extern size_t reused_slots;  // dirty slots that were taken again, so far
+extern size_t kept_slots;    // free slots with memory that are not purgeable
 
-// After every change of `used`, `dirty` or `backing`: into the purge queue, or out of it.
+// Call it after every change of `used`, `dirty` or `backing`: it puts the page into the purge queue, or takes
+// it out.
 void requeue(HugePage* page);
 inline void refile(HugePage* page) {
   if ((page->purgeable() != 0) != page->queued) requeue(page);
 }
 
-// Around a change of a huge page that is not simply `small` before and after: what it adds to dirty_slots
-// and kept_slots is taken off before, and added after.
+// Call these around a change of a huge page: discount subtracts its part of dirty_slots and kept_slots before
+// the change, count adds it afterwards.
 void discount(const HugePage* page);
 void count(const HugePage* page);
 
-// Sets the backing of a huge page that stands in its lists.
+// Sets the backing of a huge page that is in its lists.
 void set_backing(HugePage* page, Backing backing);
 
-// Call this before a part of a huge page's memory goes, if the page is in its lists and loose.
+// Call it before a part of a huge page's memory is purged. Does nothing unless the page is loose.
 void make_small(HugePage* page);
 
 // Brings in_use_lately up to date.
 void tell_use();
 
 bool dirty_over_budget();
-// So many slots were freed, and that is too much: about as many go, and half as many, as the budget is
-// smaller now. One system call.
+// So many slots were freed, and more is dirty than the budget. Purges about one and a half times as many,
+// because the budget is smaller now. One system call.
 void purge_excess(unsigned slots);
 
-// A region more, with room for a span of so many slots. No lock is held during the system call. False: no
-// address space, or no memory.
+// Adds a region that has room for a span of so many slots. No lock is held during the system call. False:
+// there is no address space, or no memory.
 bool grow(unsigned slots);
 
 // Calls change(page, mask, slots) for each huge page that the slots touch.
@@ -134,25 +136,26 @@ void for_parts(Region* region, unsigned first, unsigned slots, Change change) {
   }
 }
 
-// Back to the page heap, past the cache.
+// Returns a span to the page heap, past the caches.
 void give_span(SlabHeader* header);
-// The same of one whose memory was taken from behind it.
+// The same for a span whose memory was moved away.
 void give_lifted(SlabHeader* header);
-// May the memory of its slots stand elsewhere? Not if it was set aside for their place.
+// May the memory of its slots be moved elsewhere? Not if it is on hugetlb pages.
 bool may_lift(SlabHeader* header);
 
-// The bytes of huge blocks changed, or so many slots' worth of mappings were kept. Takes page_lock itself.
+// Notes a change of the bytes of huge blocks, or of the slots' worth of kept mappings. Takes page_lock
+// itself.
 void note_huge_bytes(size_t bytes, int32_t dirty);
-// A mapping of a freed huge block, or a tail, goes: the oldest, if it was kept since `before` or earlier, or
-// more than `most_dirty` slots are dirty. How many bytes went. One system call.
+// Unmaps the oldest kept mapping or tail, if it has waited since `before` or earlier, or if more than
+// `most_dirty` slots are dirty. Returns the bytes. One system call.
 size_t drop_kept(uint64_t before, size_t most_dirty);
 void unmap_kept();
 inline constexpr uint64_t kForEver = ~uint64_t{0};
-// All of them go, where address space is short; false: there were none.
+// Unmaps all of them, when address space is short. False: there were none.
 bool drop_all_kept();
-// Slots were given back for being over the budget. page_lock is not held.
+// Slots were purged for being over the budget. page_lock is not held.
 void note_excess(uint32_t slots);
-// Slots without memory were taken: with page_lock held, and without.
+// Slots without memory were taken. The first needs page_lock, the second takes it.
 void count_clean(uint32_t slots);
 void note_clean(uint32_t slots);
 

@@ -1,14 +1,14 @@
 // From an address to its slot's header, without a branch and without touching a foreign address.
 //
-// The map has an entry for each 32 MiB of address space modulo 2 TiB. An entry is the distance from the
-// dummy headers below to the 512 headers of that region; no region: distance 0, so that a foreign
-// address (null too) finds a dummy header, whose owner matches no heap. A region stands where its entry is
-// free: what is 2 TiB apart shares one. Entries are never removed, as regions are never unmapped.
+// The map has an entry for each 32 MiB of address space modulo 2 TiB. An entry is the distance from the dummy
+// headers below to the 512 headers of that region. Without a region it is 0, so a foreign address (null too)
+// finds a dummy header, whose owner matches no heap. Addresses 2 TiB apart share an entry, so a region is
+// only placed where its entry is free. Entries are never removed, because regions are never unmapped.
 //
-// A block with a mapping of its own needs no entry. It begins at a multiple of 32 MiB, and a bit for each
-// says where a live one does; its header stands just before it. In the table its address is a foreign one, or
-// slot 0 of a region some 2 TiB apart, whose header has no owner: the fast path leaves it to find_header,
-// which is exact.
+// A block with a mapping of its own needs no entry. It begins at a multiple of 32 MiB; one bit for each
+// multiple says where a live one begins, and its header is just before it. In the table its address is
+// foreign, or slot 0 of a region a multiple of 2 TiB away, whose header has no owner. So the fast path leaves
+// it to find_header, which is exact.
 #ifndef HUMMOCK_PAGES_REGION_MAP_H
 #define HUMMOCK_PAGES_REGION_MAP_H
 
@@ -20,8 +20,8 @@ namespace hummock::pages {
 inline constexpr unsigned kMapEntries = sizeof(void*) == 8 ? 65536 : 128;
 
 struct RegionMap {
-  intptr_t distance[kMapEntries];     // atomic, relaxed: written once, and a block's address reaches
-                                      // a thread only after that
+  intptr_t distance[kMapEntries];     // atomic, relaxed: written once, before a thread can have a
+                                      // block's address
   SlabHeader dummy[kSlotsPerRegion];  // zero for ever
 };
 extern RegionMap region_map;  // bss: untouched pages cost nothing
@@ -43,27 +43,27 @@ inline SlabHeader* header_of(const void* p) {
   return header_at(distance_of(p));
 }
 
-// The header for an address that is exactly ours, else null: in a region; or where a block with a mapping of
-// its own begins.
+// The header for an address that is exactly ours, else null. The first: for any address in a region. The
+// second: also for the start of a block with a mapping of its own.
 SlabHeader* find_in_region(const void* p);
 SlabHeader* find_header(const void* p);
-// The last, but from a slab's later slots the slab's own.
+// As find_header, but for a slab's later slots it returns the slab's own header.
 SlabHeader* find_slab(const void* p);
 
-// Enters the 32 MiB at `base`, whose first slot holds the headers, for ever. False: the entry is taken.
+// Enters the region at `base`, for ever. False: the entry is taken.
 bool enter_region(void* base);
 // Are the entries of `size` bytes at `base` free?
 bool may_stand(const void* base, size_t size);
 
-// A block of its own mapping can begin at `start`: the bits cover it.
+// Can a block with a mapping of its own begin at `start`? Do the bits cover it?
 bool may_begin_mapping(const void* start);
-// A live one begins there from now on.
+// From now on a live one begins there.
 void enter_mapping(const void* start);
-// No longer: the caller is the one who frees, resizes or moves it. False: none did. Whoever else has its
-// address may look at its header no more, which goes with the mapping.
+// Claims it for the caller, who frees, resizes or moves it. False: none begins there. No other thread may
+// look at its header from now on, because the header goes with the mapping.
 bool leave_mapping(const void* start);
 
-// Where the header of such a block stands.
+// The header of such a block.
 inline SlabHeader* header_before(const void* start) {
   return reinterpret_cast<SlabHeader*>(static_cast<char*>(const_cast<void*>(start)) - kSlotSize);
 }

@@ -1,9 +1,9 @@
-// Free slots stand in *runs*: all that are adjacent in a region, across huge pages, are one. The first and
-// the last header of a run say its length in `slots`. The first stands in the list of runs of about its
-// length, and says in `listed` whether it is the list of those that have memory somewhere.
+// A *run* is all free slots that are adjacent in a region, across huge pages. The first and the last header
+// of a run have its length in `slots`. The first is in the list of runs of about its length; `listed` says
+// whether that is a list of runs that have memory somewhere.
 //
-// A slot is in a run if its bit in HugePage::used is clear, but for the moment between a change of the bits
-// and the call here that goes with it. page_lock is held in all of this.
+// A slot is in a run if its bit in HugePage::used is clear, except between a change of the bits and the call
+// of cut_run or join_run that belongs to it. page_lock is held for all of this.
 #ifndef HUMMOCK_PAGES_RUNS_H
 #define HUMMOCK_PAGES_RUNS_H
 
@@ -16,23 +16,24 @@ struct Place {
   unsigned first;   // slot
 };
 
-// Where so many slots go, the first at a multiple of `align`. At most 4 looks in each of 128 lists; where
-// `align` is 1, and there are at most 32 slots, at the first in two.
+// Finds a place for so many slots, the first at a multiple of `align`. At most 4 looks in each of 128 lists;
+// for `align` 1 and at most 32 slots, a look at the first runs of two lists.
 Place find_place(unsigned slots, unsigned align);
 
-// Slots leave the run that begins with `run`: they are used from now on. What is left of it are one or two.
+// Takes slots, which are used from now on, out of the run that begins with `run`. Leaves up to two shorter
+// runs.
 void cut_run(SlabHeader* run, unsigned first, unsigned slots);
 
-// Slots that are free from now on, with what is free on either side of them.
+// Joins slots that are free from now on with the free slots on both sides.
 void join_run(Region* region, unsigned first, unsigned slots);
 
-// The run that the free slot is in. At most 16 steps.
+// The run that contains the free slot. At most 16 steps.
 SlabHeader* run_of(Region* region, unsigned slot);
 
-// The first slot of [first, end), which are free, that has memory; `end` if none has.
+// Of the free slots [first, end), the first that has memory; `end` if none has.
 unsigned first_warm(const Region* region, unsigned first, unsigned end);
 
-// A run from among the longest that have memory; null: there is none.
+// One of the longest runs that have memory; null: there is none.
 SlabHeader* longest_warm_run();
 
 inline bool is_free(const Region* region, unsigned slot) {

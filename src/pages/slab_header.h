@@ -1,5 +1,5 @@
-// The header of one 64 KiB slot: what stands there, and who may touch it. Headers are never unmapped
-// while their region is, and regions are never unmapped: a stale read finds a header, not a hole.
+// The header of one 64 KiB slot: what is in the slot, and who may touch it. Regions are never unmapped, so a
+// stale read finds a header, not a hole.
 #ifndef HUMMOCK_PAGES_SLAB_HEADER_H
 #define HUMMOCK_PAGES_SLAB_HEADER_H
 
@@ -32,18 +32,19 @@ enum class Kind : uint8_t {
   guarded,   // one block before a page that nobody may touch (heap/guards.h)
 };
 
-// Parts of a slab that were given back to the system, a bit for each of 16 (see part_bytes): all blocks in
-// them are free. Blocks that begin in such a part stand in no list.
+// Parts of a slab that were purged, a bit for each of 16 (see part_bytes): all blocks in them are free.
+// Blocks that begin in such a part are in no list.
 struct GonePages {
-  uint16_t remote;  // while the remote word says so: of the blocks that others freed. Atomic, relaxed.
-  uint16_t own;     // the owner's: of those that count as not in use
-  uint16_t seen;    // what heap/idle.cc saw there last: a hint. Atomic, relaxed.
-  uint8_t touched;  // as many have memory, from the slot's start, as blocks were carved there: a hint
-  bool hides;       // those that no block was cut from may have memory, too: see note_untouched
+  uint16_t
+      remote;    // parts with blocks that others freed; valid while the remote word says so. Atomic, relaxed.
+  uint16_t own;  // parts with the owner's free blocks, which count as not in use
+  uint16_t seen;    // what heap/idle.cc saw here last: a hint. Atomic, relaxed.
+  uint8_t touched;  // small pages from the slot's start in which blocks were carved, now or before: a hint
+  bool hides;       // pages without carved blocks may have memory, too: see note_untouched
 };
 
 struct SlabHeader {
-  // ---- The owner's line. Plain fields are the owner's alone; a shared slab's are guarded by its shard.
+  // ---- The owner's line. Plain fields are the owner's alone; in a shared slab the shard's lock guards them.
   uintptr_t freer;      // os::thread_address() of the thread whose frees here take the fast path; 0: none.
                         // In each slot. Atomic, relaxed: only that thread stores or removes it.
   heap::Bin* bin;       // where the owner's frees go; lists of free blocks end there. In each slot.
@@ -53,37 +54,37 @@ struct SlabHeader {
   uintptr_t owner;  // the heap that has the slab; heap + kDirect; kNobody; kShared. In each slot. Atomic,
                     // relaxed: only a heap itself stores or removes its own address. own_slab: kNobody.
   union {
-    void* free;             // slab: blocks freed and not yet taken, linked (slab/free_block.h)
+    void* free;             // slab: its own list of free blocks (slab/free_block.h)
     SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
   };
   SlabHeader* next;  // list of the heap, or of the shard
   char* start;       // first byte of the first block
-  uint16_t carved;   // blocks ever cut from the slab since it was taken; ≤ capacity
-  uint16_t live;     // blocks in use; those in a bin's lists, and those others freed and nobody drained, too
-  Kind kind;         // atomic for large, huge and guarded blocks: who exchanges it for free owns the block
+  uint16_t carved;   // blocks carved so far; ≤ capacity
+  uint16_t live;  // blocks in use, with those in a bin's lists and those that others freed and nobody drained
+  Kind kind;  // atomic for large, huge and guarded blocks: the thread that exchanges it for free owns them
   uint8_t size_class;
   uint8_t back;  // interior: slots back to the slab's header
-  bool full;     // owned: stands in the heap's list of full slabs
+  bool full;     // owned: it is in the heap's list of full slabs
   // ---- The line of everybody else.
-  alignas(64) uint64_t remote;  // see slab/remote.h: blocks freed by others, their count, flags. In the
-                                // header of a region's first slot its record; huge: see pages/kept.h
+  alignas(64) uint64_t remote;  // the remote word, see slab/remote.h. In the header of a region's first slot:
+                                // the region's record. huge: see pages/kept.h
   union {
-    SlabHeader* inbox_next;  // written by who set the queued flag, until dequeued
+    SlabHeader* inbox_next;  // belongs to the thread that set the queued flag, until dequeued
     uint64_t rests_since;    // huge: see pages/kept.h
   };
   union {                  // atomic
     heap::Heap* home;      // slab: the heap that last owned it: a hint
     heap::UserHeap* user;  // own_slab, large, huge: its first-class heap; null: none
   };
-  size_t bytes;          // of the span; large, huge: room of the block
+  size_t bytes;          // of the span; large, huge: the block's usable size
   uint32_t shared_live;  // shared: blocks in use when it was given away
-  uint32_t notify;       // remote frees that make it worth somebody's attention
+  uint32_t notify;       // how many remote frees make the slab worth a look
   uint16_t slots;        // slots of the span
   uint16_t capacity;     // blocks it has room for
-  bool listed;           // shared: stands in its shard's list. Guarded by the shard.
+  bool listed;           // shared: it is in its shard's list. Guarded by the shard's lock.
   bool home_frees;       // its own thread freed here after it was full: keep it when full again
   bool advised;          // huge: transparent huge pages were asked for
-  bool fronted;          // huge: a slot stands before the headers that nobody may touch
+  bool fronted;          // huge: an inaccessible slot is before the headers
   SlabHeader* prev;      // of `next`
   union {
     SlabHeader* huge_prev;
@@ -93,20 +94,19 @@ struct SlabHeader {
 static_assert(sizeof(SlabHeader) == 128, "512 headers fill one slot");
 static_assert(offsetof(SlabHeader, remote) == 64, "owner's and others' fields share no line");
 
-// A sixteenth of a slab: a small page where it is one slot, and as many as it has slots.
+// A sixteenth of a slab: as many small pages as it has slots.
 inline size_t part_bytes(const SlabHeader* slab) {
   return slab->slots * kSmallPage;
 }
 
-// Values of `owner` that are no heap.
+// Values of `owner` that are not a heap.
 inline constexpr uintptr_t kNobody = 0;
 inline constexpr uintptr_t kShared = 1;
-// Added to a heap's address: its frees go to the slab's own list, not to the heap's recent blocks. `freer`
-// is 0.
+// Added to a heap's address: frees go to the slab's own list, not to the heap's magazine. `freer` is 0.
 inline constexpr uintptr_t kDirect = 2;
 
-// A load that may race with a store of the same aligned word, ordered by nothing. Plain where nobody
-// instruments, because compilers do not fold atomic loads into the instructions that use them.
+// A relaxed load, which may race with a store of the same aligned word. Plain without instrumentation,
+// because compilers do not fold atomic loads into the instructions that use them.
 template <class T>
 __attribute__((always_inline)) inline T relaxed(const T& word) {
 #if defined(__SANITIZE_THREAD__)
@@ -124,7 +124,7 @@ inline void set_relaxed(T& word, T value) {
   __atomic_store(&word, &value, __ATOMIC_RELAXED);  // not _n: clang takes no enumeration there
 }
 
-// For functions that read what others write, as it happens to be: nothing of it is followed.
+// For functions that read what other threads write, as it is. They must follow nothing that they read.
 #define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
 
 inline uintptr_t owner_of(const SlabHeader* slab) {

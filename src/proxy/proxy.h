@@ -1,4 +1,4 @@
-// The proxy allocator's data: pools of elements of one size, and what each thread has at hand of them.
+// The proxy allocator's data: pools of elements of one size, and each thread's cache of them.
 #ifndef HUMMOCK_PROXY_PROXY_H
 #define HUMMOCK_PROXY_PROXY_H
 
@@ -14,9 +14,10 @@ inline constexpr size_t kPoolStep = 4096;  // pools are multiples of this, eleme
 inline constexpr size_t kDirectSize = HUMMOCK_PROXY_DIRECT;
 inline constexpr size_t kSizeStep = HUMMOCK_PROXY_SIZE_STEP;
 inline constexpr size_t kGranule = HUMMOCK_PROXY_GRANULE;
-inline constexpr unsigned kSlots = 1024;      // most proxies that threads can have caches for
-inline constexpr unsigned kBatch = 64;        // most elements that go between cache and pool at once
-inline constexpr uintptr_t kNoBlock = 65536;  // below this nothing is mapped: what malloc of 0 bytes gives
+inline constexpr unsigned kSlots = 1024;  // most proxies that threads can have caches for
+inline constexpr unsigned kBatch = 64;    // most elements that go between cache and pool at once
+inline constexpr uintptr_t kNoBlock =
+    65536;  // nothing is mapped below this; malloc of 0 bytes returns such an address
 
 // Counters of a proxy that counts its calls. Atomic, relaxed: they order nothing.
 using Counts = hummock_proxy_stats_t;
@@ -32,11 +33,11 @@ struct Pool {
   uint32_t twos;
   uint32_t elements;
   hummock_proxy_mark_t mark;  // of its blocks
-  uint32_t* links;            // of the elements in the stack, by index: none of ours stands in a freed block
+  uint32_t* links;            // of the elements in the stack, by index, so that freed blocks hold no links
   BucketCounts counts;
 
-  // The stack of returned elements: index + 1 of the top, and above it 32 bits that every change counts up,
-  // so that a change and its undoing are seen.
+  // The stack of returned elements: index + 1 of the top, and above it a 32-bit count of changes, so that a
+  // change shows even if another undoes it.
   alignas(64) uint64_t returned;
   // Elements from here on are fresh. Compared and exchanged, so that it never passes `elements`.
   alignas(64) uint32_t carved;
@@ -91,20 +92,20 @@ struct Proxy : hummock_proxy {
   Pool pools[kBuckets];
 };
 
-// Guards the slots, every proxy's list of caches, and ranges. Nothing is called under it but the system.
+// Guards the slots, every proxy's list of caches, and ranges. Under it only the system is called.
 extern os::Lock<os::Rank::proxies> registry;
 
 inline hummock_proxy_mark_t* mark_at(const Proxy* proxy, const void* p) {
   return &proxy->marks[static_cast<size_t>(static_cast<const char*>(p) - proxy->base) / kGranule];
 }
 
-// ---- Bins: put() only where there is room, take_out() only what is there ----------------------------
+// ---- Bins: call put() only if there is room, take_out() only if it is not empty ---------------------
 
 inline bool is_empty(const Bin& bin) {
   return bin.top == bin.items;
 }
-// The number of the block's granule; what is not aligned to one (in buckets that are never inline) has the
-// rest of its distance in the upper bits.
+// Stores the number of the block's granule. For a block that is not aligned to a granule (in buckets that are
+// never inline) the upper bits have the rest of its distance.
 inline void put(const Proxy* proxy, Bin& bin, const void* block) {
   *bin.top++ = std::rotr(static_cast<size_t>(static_cast<const char*>(block) - proxy->base),
                          HUMMOCK_PROXY_GRANULE_LOG2);
@@ -113,9 +114,9 @@ inline void* take_out(const Proxy* proxy, Bin& bin) {
   return proxy->base + std::rotl(*--bin.top, HUMMOCK_PROXY_GRANULE_LOG2);
 }
 
-// The element that begins at p; a number beyond all elements when none does: division by a product,
-// since what is no multiple of the odd part has a quotient too large, and what is no multiple of the power
-// of two is rotated to one.
+// The index of the element that begins at p, or a number beyond all elements if none does. It divides by a
+// multiplication: a distance that is not a multiple of the odd part gives a quotient that is too large, and
+// one that is not a multiple of the power of two is rotated to such a number.
 inline uint64_t index_at(const Pool& pool, const void* p) {
   const auto offset = static_cast<uint64_t>(static_cast<const char*>(p) - pool.base);
   const uint64_t product = offset * pool.inverse;
@@ -131,18 +132,18 @@ inline char* element_at(const Pool& pool, uint32_t index) {
 // empty.
 unsigned take(Pool& pool, void** items, unsigned most);
 void give(Pool& pool, void* const* items, unsigned count);
-// Takes fresh elements alone; [*first, *first + the result).
+// Takes only fresh elements: [*first, *first + the result).
 uint32_t take_fresh(Pool& pool, uint32_t most, uint32_t* first);
-// Gives fresh elements back, untouched but the first. Under `registry`.
+// Gives fresh elements back; only the first may have been touched. Under `registry`.
 void give_range(Pool& pool, uint32_t first, uint32_t end);
 
 // ---- Caches (cache.cc) ---------------------------------------------------------------------------
 
 int create_cache(Proxy* proxy, hummock_proxy_warmup_t warmup, const uint32_t* most, size_t count);
 void destroy_cache(Proxy* proxy);
-// All threads' caches of a proxy that ends.
+// Drops all threads' caches of a proxy that ends.
 void forget_caches(Proxy* proxy);
-// The calling thread's; null when it has none. Puts it at hand.
+// The calling thread's cache, which becomes its last used one; null: it has none.
 Cache* find_cache(const Proxy* proxy);
 // Fills the empty bin of a bucket. False: the pool is empty.
 bool refill(Cache* cache, uint32_t bucket);
@@ -157,7 +158,7 @@ void* reallocate(Proxy* proxy, void* p, size_t bytes, size_t align);
 size_t usable_size(Proxy* proxy, void* p);
 int32_t bucket_of(const Proxy* proxy, const void* address);
 
-// A block of the buckets below `below` alone. `full`: the result is null because they are full.
+// Takes a block only from the buckets below `below`. `full`: the result is null because they are full.
 void* take_pooled(Proxy* proxy, size_t bytes, size_t align, uint32_t below, bool* full);
 void report(const Proxy* proxy, const char* what, const void* p);
 

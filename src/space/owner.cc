@@ -1,11 +1,11 @@
-// malloc and free of an owner whose blocks may rest. What is rare is left by a tail call, and so is what
-// would delay the usual by its registers and choices.
+// malloc and free of an owner with a cache (blocks at rest). Rare cases are tail calls, and so are cases that
+// would slow the usual one down by their registers and branches.
 #include "space/space.h"
 
 namespace hummock::space {
 namespace {
 
-// From the engine. Entered.
+// Allocates from the engine. Entered.
 template <bool kKeep>
 __attribute__((always_inline)) inline void* malloc_inside(Space* space, size_t request) {
   Engine* engine = space->engine;
@@ -22,8 +22,8 @@ __attribute__((noinline)) void* malloc_from_lists(Space* space, size_t request) 
   return malloc_inside<true>(space, request);
 }
 
-// While no free range is long, all are in the lists, so that each request gets what fits best, and one of the
-// blocks that rest is given to the engine.
+// While no free range is long, all are in the lists, so that each request gets the best fit, and each malloc
+// gives one block at rest to the engine.
 __attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
   if (space->engine->open != 0) {
     close_open(space->engine);
@@ -33,7 +33,7 @@ __attribute__((noinline)) void* malloc_short(Space* space, size_t request) {
   return malloc_inside<false>(space, request);
 }
 
-// The run of `size` bytes reaches the open range, and is about to be part of it.
+// The run of `size` bytes reaches the open range, and is about to join it.
 __attribute__((always_inline)) inline void forget_run(Engine* engine, Rest* rest, uint64_t size) {
   engine->used -= size;
   engine->live -= rest->in_run;
@@ -47,7 +47,7 @@ __attribute__((always_inline)) inline void join_run(Engine* engine, Rest* rest) 
   join_open(engine, at, header(engine, at) & ~kResting);
 }
 
-// The run becomes part of the open range where it has reached that, else a free range of its own.
+// The run becomes a part of the open range if it has reached that, else a free range of its own.
 __attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
   if (space->rest->behind == space->engine->open) {
     join_run(space->engine, space->rest);
@@ -57,7 +57,7 @@ __attribute__((noinline)) void* malloc_after_run(Space* space, size_t request) {
   return malloc_inside<false>(space, request);
 }
 
-// A run, which ends; or the open range is not long, and there may be none that is.
+// There is a run, which ends now; or the open range is not long, and maybe no range is.
 __attribute__((noinline)) void* malloc_otherwise(Space* space, size_t request) {
   const Engine* engine = space->engine;
   const Rest* rest = space->rest;
@@ -67,7 +67,7 @@ __attribute__((noinline)) void* malloc_otherwise(Space* space, size_t request) {
   return malloc_inside<false>(space, request);
 }
 
-// The open range has room, but what is in the lists comes first.
+// The open range has room, but the lists come first.
 __attribute__((noinline)) void* malloc_listed(Engine* engine, uint64_t size) {
   note_request(engine, size);
   return payload(engine, take_open<true>(engine, size));
@@ -82,7 +82,7 @@ __attribute__((noinline)) void* malloc_anew(Space* space, size_t request) {
   return malloc_inside<true>(space, request);
 }
 
-// A block of whole lines, from the beginning of a range that is the open one or becomes it.
+// Cuts a block of whole cache lines from the beginning of the range that is, or becomes, the open one.
 __attribute__((always_inline)) inline void* cut_lines(Engine* engine, uint64_t at, uint64_t room,
                                                       uint64_t size) {
   note_request(engine, size);
@@ -92,9 +92,9 @@ __attribute__((always_inline)) inline void* cut_lines(Engine* engine, uint64_t a
   return payload(engine, at);
 }
 
-// The first after many frees, mostly: the block is cut from the run and the open range behind it, as if they
-// were joined before. In one go, since each choice here is guessed wrong, and what is stored and read again
-// takes its time.
+// Mostly the first malloc after many frees. It cuts the block from the run and the open range behind it as if
+// they had been joined before. One function does both, because the processor mispredicts each branch here,
+// and a load right after a store takes time.
 __attribute__((noinline)) void* malloc_long_after_run(Space* space, size_t request) {
   Engine* engine = space->engine;
   Rest* rest = space->rest;
@@ -105,7 +105,7 @@ __attribute__((noinline)) void* malloc_long_after_run(Space* space, size_t reque
   const uint64_t room = run + engine->open_size;
   const bool follows_free = (header(engine, at) & kPrevFree) != 0;
   const bool is_too_short = (room < rest->part) | (request > room - 2 * kLine);
-  // In two steps: only a size that is not too long has a list.
+  // Two conditions in order: may_fit needs a size that is not too long.
   if (__builtin_expect((follows_free | is_too_short) || may_fit(engine, size), false)) {
     return malloc_after_run(space, request);
   }
@@ -113,15 +113,15 @@ __attribute__((noinline)) void* malloc_long_after_run(Space* space, size_t reque
   return cut_lines(engine, at, room, size);
 }
 
-// No such size rests. Most of what is long comes from the open range: few choices on its way, since each may
-// be guessed wrong when sizes change.
+// For sizes that no list has. Most long blocks come from the open range, with few branches on the way,
+// because the processor may mispredict each of them when sizes change.
 __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
   Engine* engine = space->engine;
   const Rest* rest = space->rest;
   if (__builtin_expect((rest->in_run != 0) | (engine->open_size < rest->part), false)) {
     return rest->in_run != 0 ? malloc_long_after_run(space, request) : malloc_otherwise(space, request);
   }
-  // An open range of a quarter of the space, or what was one.
+  // The open range is a quarter of the space, or was.
   const uint64_t size = size_in_lines(request);
   const uint64_t at = engine->open;
   const uint64_t room = engine->open_size;
@@ -132,7 +132,7 @@ __attribute__((noinline)) void* malloc_long(Space* space, size_t request) {
   return cut_lines(engine, at, room, size);
 }
 
-// Blocks of whole lines.
+// For blocks of whole cache lines.
 __attribute__((noinline)) void* malloc_resting_large(Space* space, size_t request) {
   Engine* engine = space->engine;
   Rest* rest = space->rest;
@@ -175,7 +175,7 @@ __attribute__((noinline)) void free_awake(Space* space, void* p) {
   space->pool_free(space, p);
 }
 
-// Is that the header of a live block below kOneSize that may rest? Its flags turn to the top.
+// Is this the header of a live block below kOneSize that may rest? The rotation moves its flags to the top.
 inline bool is_small_live(uint64_t value, uint64_t at) {
   const uint64_t bits = (value ^ seal(at)) & ~kPrevFree;
   return (bits >> 4 | bits << 60) < kOneSize / kGranule;
@@ -186,8 +186,8 @@ __attribute__((noinline)) void give_back(Engine* engine, uint64_t at, uint64_t v
   give_dense(engine, at, value);
 }
 
-// It has no list, and lies elsewhere than behind what was freed last. Where the last run was of many blocks,
-// this one is expected to be the first of such.
+// For a block that has no list and is not behind the block that was freed last. If the last run had several
+// blocks, this one begins a new run.
 __attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t at, uint64_t value) {
   const uint64_t size = size_in(value);
   if (at + size == engine->open) {
@@ -203,8 +203,8 @@ __attribute__((noinline)) void free_apart(Engine* engine, Rest* rest, uint64_t a
   set_header(engine, at, value | kResting);
 }
 
-// A live block that is longer than those of all lists. The processor sees ahead where the next one's header
-// is, as long as nothing is fetched from there on purpose: who fetches waits for the address of its page.
+// For a live block that is longer than those of all lists. There is no prefetch of the next header: the
+// processor fetches ahead by itself, and a prefetch waits until the address is translated.
 __attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest, uint64_t at, uint64_t value,
                                                      uint64_t size) {
   if (__builtin_expect(at != rest->behind, false)) return free_apart(engine, rest, at, value);
@@ -216,7 +216,7 @@ __attribute__((always_inline)) inline void free_long(Engine* engine, Rest* rest,
   set_header(engine, at, value | kResting);
 }
 
-// Not small, or not what may rest.
+// For a block that is not small, or may not rest.
 __attribute__((noinline)) void free_otherwise(Space* space, void* p, uint64_t value, Rest* rest,
                                               Engine* engine, uint64_t at) {
   if (__builtin_expect(((value ^ seal(at)) & kUnrestful) != 0, false)) return free_awake(space, p);
@@ -239,14 +239,14 @@ void free_resting(Space* space, void* p) {
   Rest* rest = space->rest;
   const uint64_t at = offset_of(engine, p);
   if (__builtin_expect(!is_owner(space) || at >= engine->end, false)) return free_awake(space, p);
-  // By the pointer: then the load need not wait for that of `engine`.
+  // Read through p, so that the load need not wait for that of `engine`.
   const uint64_t value = __atomic_load_n(static_cast<uint64_t*>(p) - 1, __ATOMIC_RELAXED);
   if (__builtin_expect(!is_small_live(value, at), false))
     return free_otherwise(space, p, value, rest, engine, at);
   const uint64_t size = value & (kOneSize - kGranule);
   Rest::List* list = small_list(rest, size);
   if (__builtin_expect(list->room == 0, false)) return give_back(engine, at, value);
-  if (__builtin_expect(engine->open_size < rest->part, false)) {  // is_short, out of the usual way
+  if (__builtin_expect(engine->open_size < rest->part, false)) {  // is_short, with the usual test first
     if (engine->levels < rest->enough) return give_back(engine, at, value);
   }
   lay(engine, rest, list, at, value, size);

@@ -23,10 +23,11 @@ inline constexpr uint32_t kVersion = 2;
 inline constexpr size_t kNameRoom = 32;
 inline constexpr uint64_t kMostSpace = kMostBytes;
 
-// At the beginning of the space's memory; the engine stands behind it. In shared memory, so no pointers
-// but those that only their own process follows. "guarded": written by who has entered.
+// The beginning of the space's memory; the engine follows it. It may be in shared memory, so it has no
+// pointers, except those that only their own process follows. "guarded": written only by a thread that has
+// entered.
 struct Control {
-  uint64_t magic;  // written last at creation: pairs with the acquire of who attaches
+  uint64_t magic;  // written last at creation: pairs with the acquire of attach()
   uint32_t version;
   uint32_t control_size;
   Threads threads;
@@ -38,55 +39,55 @@ struct Control {
   uint64_t initial;
   uint64_t maximum;
   uint64_t expand;
-  uint64_t bytes;       // all of the space, this struct included; guarded
-  uint64_t pending;     // `initial` until the first allocation, when memory is taken only then; guarded
+  uint64_t bytes;       // the space's size, with this struct; guarded
+  uint64_t pending;     // `initial` until the first allocation, if memory is only taken then; guarded
   uint64_t expansions;  // guarded
   uint64_t recoveries;  // guarded
-  uint64_t root;        // for the program; of the internal space: the first handle of the registry
+  uint64_t root;        // for the program; in the internal space: the first handle of the registry
   uint64_t cached;      // bytes of blocks that caches have taken from the pool; guarded
   uint64_t own;         // bytes of the space's own records among the blocks; guarded
   char name[kNameRoom];
   uint64_t caches;  // offset of the first thread's cache, or 0; guarded
 
-  alignas(64) uint64_t turn;    // spin: FIFO. Upper half: the ticket served; lower: who sleeps. Atomic
-  uint32_t next_ticket;         // pairs: release by who leaves, acquire by who enters
-  Lending lending;              // inherit, of the space that serves the process's malloc
-  uint64_t taken;               // owner: remote frees not yet given back; the owner's
-  pthread_mutex_t mutex;        // inherit, of all others
+  alignas(64) uint64_t turn;    // spin: FIFO. Upper half: the ticket served; lower half: sleepers. Atomic:
+  uint32_t next_ticket;         // release by the thread that leaves, acquire by the one that enters
+  Lending lending;              // inherit: for the space that serves the process's malloc
+  uint64_t taken;               // owner: remote frees that were taken and not yet freed; the owner's
+  pthread_mutex_t mutex;        // inherit: for all other spaces
   alignas(64) uint64_t remote;  // owner: blocks freed by others, the last first. Atomic
 };
 
 struct Cache;
 
-// This process's handle. Fixed after creation, but for what is named otherwise.
+// This process's handle. It does not change after creation, except for fields that say so.
 struct Space {
   void* (*malloc)(Space* space, size_t request);  // zeroing if the space does: see set_calls()
   void (*free)(Space* space, void* p);
-  Engine* engine;   // stands behind the control
+  Engine* engine;   // follows the control
   uintptr_t owner;  // owner mode: the thread's pointer. Atomic
   Rest* rest;       // owner mode with a cache, else null
   Control* control;
   Threads threads;
   bool zero;
   bool callers_memory;
-  bool huge_mapping;  // of the system's reserved huge pages: all of `maximum` is mapped
+  bool huge_mapping;  // on reserved huge pages: all of `maximum` is mapped
   bool out_of_forks;  // it has NO_FORK
-  bool creator;       // of a shared space: takes its name away
+  bool creator;       // of a shared space: removes its name
   bool lends;         // its lock is Control::lending
-  bool fences;        // who empties others' caches can make their threads see it: see cache.cc
+  bool fences;  // a thread that empties others' caches can make their threads execute a fence: see cache.cc
   uint32_t populate, lock, huge_pages, no_fork;
   uint32_t cache_blocks;  // 0: no caches
   uint32_t cache_shift;
   uint64_t cache_largest;
-  uint64_t cache_room;  // bytes that one thread's should hold at most; 0: as many as its blocks have
+  uint64_t cache_room;  // the most bytes of one thread's cache; 0: only the number of blocks is bounded
   pthread_key_t cache_key;
   int descriptor;                                       // shared, else -1
-  size_t unit;                                          // its extent is a multiple of this
+  size_t unit;                                          // the space's size is a multiple of this
   uint64_t mapped;                                      // bytes of the mapping
-  uint64_t serial;                                      // no other handle of the process ever has it
+  uint64_t serial;                                      // no two handles of the process ever have the same
   void* (*plain_malloc)(Space* space, size_t request);  // without zeroing
   void* (*pool_malloc)(Space* space, size_t request);   // past the caches
-  void (*pool_free)(Space* space, void* p);             // of what no cache took
+  void (*pool_free)(Space* space, void* p);             // for blocks that no cache took
   Space* next;                                          // registry; guarded by its lock
   Space* prev;
   char shared_name[256];
@@ -112,7 +113,7 @@ inline bool is_owner(const Space* space) {
   return __atomic_load_n(&space->owner, __ATOMIC_RELAXED) == this_thread();
 }
 
-// Blocks that others freed, at most so many an owner's call takes back.
+// An owner's call takes back at most so many blocks that others freed.
 inline constexpr unsigned kDrain = 2;
 void drain(Space* space, unsigned most);
 inline bool has_remote(const Control* control) {
@@ -150,15 +151,15 @@ inline bool enter_as(Space* space) {
   }
 }
 
-// As enter_as() where nothing stands in the way; false: nothing was done. No call is made from here, so
-// that malloc and free need not save registers.
+// enter_as() for the case that nobody is inside; false: nothing was done. It makes no call, so that malloc
+// and free need not save registers.
 template <Threads kThreads>
 inline bool enter_at_once(Space* space) {
   Control* control = control_of(space->engine);  // one load less than by the handle
   if constexpr (kThreads == Threads::owner) {
     return is_owner(space) && !has_remote(control);
   } else if constexpr (kThreads == Threads::spin) {
-    // acquire, twice: pairs with the release in leave_as(), by whoever was served last.
+    // acquire, twice: pairs with the release in leave_as() of the thread that was served last.
     uint32_t ticket = served_in(__atomic_load_n(&control->turn, __ATOMIC_ACQUIRE));
     return __atomic_compare_exchange_n(&control->next_ticket, &ticket, ticket + 1, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
@@ -171,7 +172,7 @@ template <Threads kThreads>
 inline void leave_as(Space* space) {
   Control* control = space->control;
   if constexpr (kThreads == Threads::spin) {
-    // Both at once, so that whoever counts as a sleeper before is seen, and after sees the turn.
+    // One access for both: a sleeper counted before it is seen here, one counted after it sees the turn.
     const uint64_t before = __atomic_fetch_add(&control->turn, kNextTurn, __ATOMIC_RELEASE);
     if (__builtin_expect(sleepers_in(before) != 0, false)) wake_turn(control, served_in(before) + 1);
   } else if constexpr (kThreads == Threads::inherit) {
@@ -212,23 +213,23 @@ Space* attach(int descriptor);
 Space* open(const char* name);
 Space* internal();
 
-// The space that serves the process's malloc, or null. Calls no malloc; handle_forks(), which may, is to
-// be called after it.
+// The space that serves the process's malloc, or null. Calls no malloc. Call handle_forks(), which may, after
+// it.
 bool make_external(const hummock_space_options_t& options);
 Space* external();
 void handle_forks();
 
 // ---- Among the files of this folder --------------------------------------------------------------
 
-// The space becomes `bytes` longer, rounded up to its unit; entered. False with errno.
+// Expands the space by `bytes`, rounded up to its unit. Call it entered. False with errno.
 bool grow(Space* space, uint64_t bytes);
 
 // Chooses the handle's malloc and free.
 void set_calls(Space* space);
 [[noreturn]] void bad_block(const Space* space, const char* call, const void* p);
 
-// The live block whose payload is p, or a line that names `call` and says what p is, abort. Only blocks of
-// a proven space may be payloads inside a slot.
+// Finds the live block whose payload is p. Otherwise prints a line that names `call` and says what p is, and
+// aborts. Only in a proven space may a payload be inside a slot.
 template <bool kInside>
 inline uint64_t find_block(const Space* space, const char* call, const void* p, uint64_t* found) {
   constexpr uint64_t kWrong = ~uint64_t{0} << kSealShift | kFree | kMoved;
@@ -253,49 +254,48 @@ inline uint64_t live_block(const Space* space, const char* call, const void* p) 
   return at;
 }
 
-// The block_size() of a request that no space has room for.
+// The block_size() of a request that fits in no space.
 inline constexpr uint64_t kTooLarge = ~uint64_t{0} >> 1;
 inline uint64_t size_for(size_t request) {
   return __builtin_expect(request < kMostSpace, true) ? block_size(request) : kTooLarge;
 }
 
-// The pool has refused. Not entered.
+// Called when the pool has refused. Not entered.
 void* allocate_more(Space* space, uint64_t size, size_t align);
 // The calls of an owner with a cache.
 void* malloc_resting(Space* space, size_t request);
 void free_resting(Space* space, void* p);
-// Returns to the pool what the caches of this thread and all others hold; call it entered. False: there was
-// nothing.
+// Returns the blocks of all threads' caches to the pool. Call it entered. False: there were none.
 bool empty_caches(Space* space);
-// Around a fork, entered: no cache changes; then all go on, or, in the child, all but the calling thread's
-// end.
+// For a fork, entered: stops all caches; afterwards lets them go on, or, in the child, drops all but the
+// calling thread's.
 void stop_caches(Space* space);
 void restart_caches(Space* space);
 void drop_caches_of_others(Space* space);
 // Past any cache.
 void* allocate_from_pool(Space* space, size_t request, size_t align);
 void release_to_pool(Space* space, uint64_t at);
-// All of the block's room but its first `from` bytes.
+// Zeroes the block's usable size except for its first `from` bytes.
 void zero_room(const Space* space, void* p, size_t from);
 
-// Blocks at rest, if there are any, become free ranges. Entered.
+// Turns all blocks at rest into free ranges. Entered.
 inline void wake(Space* space) {
   if (space->rest != nullptr) wake_all(space->engine, space->rest);
 }
 
-// A robust or plain mutex as the space needs; an error number.
+// Makes a robust or plain mutex, as the space needs. Returns an error number.
 int make_mutex(Control* control);
 
 // The record of all handles; new_handle() gives a zeroed place for one.
 Space* new_handle();
 void add_handle(Space* space);
 void drop_handle(Space* space);
-// Figures of all spaces but the internal one, as many as there is room for; *all: how many there are. 0 where
-// another thread makes or ends one just now.
+// Figures of all spaces except the internal one, as many as there is room for; *all: how many there are.
+// Returns 0 while another thread creates or destroys one.
 uint32_t list(hummock_page_space_t* rows, uint32_t room, uint64_t* all);
-void forget_handle(Space* space);  // its place is free again
+void forget_handle(Space* space);  // frees its place
 
-// Makes the space of a handle that is all zero. False with errno, which tells why.
+// Makes the space for a handle that is all zero. False with errno.
 bool make(Space* space, const hummock_space_options_t& options);
 
 }  // namespace hummock::space
