@@ -119,7 +119,7 @@ void play_call(Player& self, const PlanEvent& event, Slot& slot) {
     ++self.releases;
   } else {
     slot.block = static_cast<char*>(allocate(event));
-    if (slot.block == nullptr) fail(3, "no %zu bytes to be had", static_cast<size_t>(event.size));
+    if (slot.block == nullptr) fail(3, "no memory for %zu bytes", static_cast<size_t>(event.size));
     touch_from(slot.block, 0, event.size);
     slot.size = event.size;
     ++self.allocations;

@@ -72,7 +72,7 @@ class Run(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             other = os.path.join(folder, "libother.so")
             subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", other], check=True)
-            for library, why in (("/etc/passwd", "invalid ELF header"), (other, "does not answer like Hummock")):
+            for library, why in (("/etc/passwd", "invalid ELF header"), (other, "it is not Hummock")):
                 done = hummock("run", "--lib", library, "--", "echo", "ran")
                 self.assertEqual((done.stdout, done.returncode), ("", 125))
                 self.assertIn(why, done.stderr)

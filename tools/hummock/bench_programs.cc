@@ -127,7 +127,7 @@ Programs::~Programs() {
 void Programs::add(JudgeProgram program, const std::string& group) {
   const auto same = [&](const JudgeProgram& other) { return other.name == program.name; };
   if (std::any_of(programs_.begin(), programs_.end(), same))
-    throw std::runtime_error(program.name + " is there twice");
+    throw std::runtime_error(program.name + " is listed twice");
   std::string packages, absent;
   for (const auto& [needed, package] : program.needs) {
     if (!find_program(needed).empty()) continue;

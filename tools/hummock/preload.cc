@@ -103,7 +103,7 @@ std::string read_pipe(int end) {
 std::string reason_of_loader(const std::string& errors) {
   const std::string_view before = "cannot be preloaded (";
   const size_t at = errors.find(before);
-  if (at == std::string::npos) return "it does not answer like Hummock";
+  if (at == std::string::npos) return "it is not Hummock";
   const size_t from = at + before.size();
   const size_t end = errors.find("): ignored", from);
   return errors.substr(from, end == std::string::npos ? end : end - from);

@@ -299,10 +299,10 @@ int spaces(const SpacesOptions& options) {
   char probe;
   std::ifstream maps("/proc/" + std::to_string(options.pid) + "/maps");
   std::string line;
-  if (!maps) return complain(options.pid, "its memory may not be read (try as root)");
+  if (!maps) return complain(options.pid, "its memory cannot be read: try as root");
   if (!std::getline(maps, line)) return complain(options.pid, "it has no memory: it has ended");
   if (!process.read(std::stoull(line, nullptr, 16), &probe, 1) && errno == EPERM) {
-    return complain(options.pid, "its memory may not be read (try as root)");
+    return complain(options.pid, "its memory cannot be read: try as root");
   }
   const auto internal = process.find_internal();
   if (!internal) return complain(options.pid, "it has no spaces of this version of Hummock");

@@ -107,7 +107,7 @@ void TraceReader::read_process_end() {
 
 void TraceReader::read_thread() {
   const std::uint64_t process = number(UINT32_MAX, "a process");
-  if (process >= processes_.size()) refuse("a thread is of a process that never began");
+  if (process >= processes_.size()) refuse("a thread belongs to a process that never began");
   const std::uint64_t thread = number(kMostThreads, "a thread");
   if (thread > processes_[process].threads) refuse("a thread comes before its time");
   process_ = static_cast<std::uint32_t>(process);
@@ -145,7 +145,7 @@ void TraceReader::read_call(unsigned kind, TraceCall& call) {
   call = {};
   call.call = static_cast<std::uint8_t>(kind);
   if (!is_allocation(kind) && !is_release(kind) && kind != kResize) refuse("a record of an unknown kind");
-  if (!has_thread_) refuse("a call is of no thread");
+  if (!has_thread_) refuse("a call belongs to no thread");
   call.process = process_;
   call.thread = thread_;
   State& state = states_[process_];

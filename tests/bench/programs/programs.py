@@ -220,7 +220,7 @@ class Failures(Case):
         for says, programs in {
             "did you mean good?": [good],
             'no "command"': [{"name": "bare"}],
-            "is there twice": [good, good],
+            "is listed twice": [good, good],
             "is no name": [{"name": "../up", "command": ["true"]}],
             'both "socket" and "client"': [{**good, "socket": "place"}],
             '"command" is empty': [{"name": "empty", "command": []}],

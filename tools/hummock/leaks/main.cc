@@ -139,7 +139,7 @@ int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
   });
   close(memory);
   if (status >= 125 && status <= 127 && !profile) return status;
-  if (!profile) why = "the program asked for no memory, or ran on another allocator";
+  if (!profile) why = "the program allocated no memory, or ran on another allocator";
   if (profile && profile->samples_dropped != 0)
     why =
         fmt::format("there was no room for {} blocks: with so many live at a time, lost ones cannot be found",

@@ -73,8 +73,8 @@ void Suppressions::add_file(const std::string& path) {
       if (line.rfind("leak:", 0) != 0 || line.size() == 5) wrong("is neither leak:name nor {");
       names_.push_back(line.substr(5));
     } else if (line == "}") {
-      if (inside < 3) wrong("a suppression has a name and a kind");
-      if (leak && patterns.empty()) wrong("a suppression has a stack");
+      if (inside < 3) wrong("a suppression needs a name and a kind");
+      if (leak && patterns.empty()) wrong("a suppression needs a stack");
       if (leak) stacks_.push_back(patterns);
       inside = 0;
     } else if (++inside == 3) {

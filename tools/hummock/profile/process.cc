@@ -52,7 +52,7 @@ std::string why_not(int result) {
     case EINVAL:
       return "its version of Hummock has no profiler";
     case EPERM:
-      return "it runs in checked mode, or on a space: there is no profile then";
+      return "it runs in checked mode or on a space, where there is no profile";
     case ENOMEM:
       return "it has no memory or no descriptor for a profile";
     case -1:

@@ -40,7 +40,7 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
     return std::nullopt;
   }
   *status = wait_for(child);
-  std::string why = "it has taken no sample: it asked for too little memory, or --bytes is too large";
+  std::string why = "it has taken no sample: it allocated too little memory, or --bytes is too large";
   Report report;
   for (const RawProfile& profile : read_profiles(memory, &why)) {
     if (profile.samples == 0) continue;
@@ -50,7 +50,7 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
   if (!report.processes.empty()) return report;
   if (*status >= 125 && *status <= 127) return std::nullopt;  // `hummock run` has said why it did not run
   fprintf(stderr,
-          "hummock profile: no process has taken a sample: they asked for too little memory for --bytes\n");
+          "hummock profile: no process has taken a sample: they allocated too little memory for --bytes\n");
   return std::nullopt;
 }
 

@@ -184,7 +184,7 @@ std::string head_of(const Report& report, View view) {
 std::string notes_of(const Report& report) {
   std::string text;
   if (report.samples_dropped != 0)
-    text += fmt::format("{} samples found no room: live figures are too low; use larger --bytes\n",
+    text += fmt::format("there was no room for {} samples: live figures are too low; use larger --bytes\n",
                         report.samples_dropped);
   if (report.stacks_dropped != 0) text += fmt::format("{} samples have no stack\n", report.stacks_dropped);
   return text;
