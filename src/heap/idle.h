@@ -32,7 +32,7 @@ bool tick();
 void purge_idle();
 
 // A thread that has handed over 64 KiB of others' blocks looks at some slabs, so that nobody has to later. A
-// round takes 2 MiB of such frees.
+// round takes 2 MiB of such frees, or more.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 void look_after_frees();
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
