@@ -7,24 +7,24 @@
 
 namespace hummock::heap {
 
-// The calling thread's heap, given one if it has none. Null when memory is short, and in checked mode,
-// where no thread has one.
+// The calling thread's heap; a thread without one gets one. Null: memory is short, or checked mode is on, in
+// which no thread has a heap.
 Heap* attach_now();
 inline Heap* attach() {
   Heap* heap = thread_heap;
   return __builtin_expect(heap->attached, true) ? heap : attach_now();
 }
 
-// A first-class heap for all threads that can have none of their own, as nobody would tell of their ends.
-// Null when memory is short.
+// A first-class heap for all threads that cannot have their own, because Hummock would not learn of their
+// end. Null: memory is short.
 UserHeap* common_heap();
 
-// Modes that keep every call on the slow path: checked, and served (heap/served.h). Each reads the options
-// first if nobody did.
+// Is a mode on that keeps every call on the slow path: checked, or served (heap/served.h)? Each reads the
+// options first if nobody has.
 bool read_is_checked();
 bool read_is_served();
 void set_plain(bool plain);
-// After a change of is_plain, or of what is sampled.
+// Call it after a change of is_plain, or of what is sampled.
 void settle_fast_limit();
 inline bool sees_every_call() {
   return !relaxed(is_plain);
@@ -39,11 +39,12 @@ inline bool is_served() {
 // Reads the options and makes the thread-exit key, once.
 void initialise();
 
-// The calling thread's heap, if it has one, is given up: what is in it goes back or to others. It may get
-// another one; where the system tells of a thread's end but once, that is given up with the next block.
+// Gives up the calling thread's heap, if it has one: its memory is returned, or left to other threads. The
+// thread may get another heap; where the system reports a thread's end only once, that one lasts for a single
+// call.
 void end_thread();
 
-// When no other thread is left: was one stopped inside a lock that figures or checks need?
+// For when no other thread is left: was one stopped inside a lock that figures or checks need?
 bool is_locked();
 
 }  // namespace hummock::heap

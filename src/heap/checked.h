@@ -1,5 +1,5 @@
-// Checked mode: every block between a record and a canary, freed blocks poisoned and held back.
-// No thread has a heap of its own then, so every call arrives on a slow path and from there here.
+// Checked mode: every block is between a record and a canary; freed blocks are poisoned and wait before
+// reuse. No thread has a heap of its own then, so every call takes a slow path and comes here.
 #ifndef HUMMOCK_HEAP_CHECKED_H
 #define HUMMOCK_HEAP_CHECKED_H
 
@@ -7,18 +7,18 @@
 
 namespace hummock::heap::checked {
 
-// `heap` null: the process's. align 0: natural. Null + ENOMEM when memory is short.
+// `heap` null: the process's own. `align` 0: the usual one. Null + ENOMEM: memory is short.
 void* allocate(UserHeap* heap, size_t align, size_t size, bool zero);
 void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
-size_t usable_size(const void* p);  // exactly what was asked for
+size_t usable_size(const void* p);  // exactly the size that was asked for
 void release(const char* call, void* p);
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
-// The heap is being destroyed: none of its blocks is in quarantine, or on its way out, from then on. False
-// when somebody stopped with such a block in hand: the heap must stay.
+// The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.
+// False: a thread stopped while it held such a block, so the heap must stay.
 bool forget(UserHeap* heap);
 
-// A block of new[]; and the claim, by delete[], that it is one.
+// The first marks a block as one of new[]; the second is delete[]'s claim that it is one.
 void note_array(void* p);
 void expect_array(void* p);
 

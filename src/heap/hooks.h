@@ -1,6 +1,6 @@
-// Hooks of a tool, called for each block that comes and goes. While any is installed `fast_limit` is 0, so
-// that every malloc arrives on the slow path; and each thread takes its slabs from the fast path of free when
-// it first comes by.
+// A tool's hooks, called for each block that is allocated or freed. While any is installed, `fast_limit` is
+// 0, so that every malloc takes the slow path; and each thread takes its slabs off the fast path of free at
+// its first call.
 #ifndef HUMMOCK_HEAP_HOOKS_H
 #define HUMMOCK_HEAP_HOOKS_H
 
@@ -9,22 +9,22 @@
 
 namespace hummock::heap::hooks {
 
-// The program's, or null. Atomic: release by install, acquire by who calls them.
+// The program's hooks, or null. Atomic: release by install, acquire by the thread that calls them.
 extern const hummock_hooks_t* installed;
 
-// 0 or an error number. Not in modes that see every call for themselves.
+// Returns 0 or an error number. Not for modes that see every call themselves.
 int install(const hummock_hooks_t* wanted);
 
-// In the child of a fork: whoever was installing hooks is not there.
+// For the child of a fork: a thread that was installing hooks is not there.
 void begin_in_child();
 
-// Does some hook want each call? Only where sees_every_call() does this hold. Null: no.
+// The hooks, if one wants each call, which implies sees_every_call(). Null: none does.
 const hummock_hooks_t* wanted_calls();
 
-// The calling thread's frees take the slow path from now on, or the fast one again.
+// Makes the calling thread's frees take the slow path from now on, or the fast one again.
 void leave_fast_path(Heap* heap);
 void return_to_fast_path(Heap* heap);
-// Tell of a block; nothing happens within a hook's own calls.
+// Call the hooks for a block; they do nothing within a hook's own calls.
 void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size);
 void tell_resized(const hummock_hooks_t* to, void* block, size_t size, void* before);
 void tell_released(const hummock_hooks_t* to, void* block);

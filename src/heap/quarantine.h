@@ -1,4 +1,4 @@
-// Freed blocks of checked mode that nobody gets yet.
+// The quarantine: freed blocks of checked mode that are not reused yet.
 #ifndef HUMMOCK_HEAP_QUARANTINE_H
 #define HUMMOCK_HEAP_QUARANTINE_H
 
@@ -7,9 +7,9 @@
 
 namespace hummock::heap::checked {
 
-// A quarantine, oldest first, linked by `next` alone: nobody was near these records for long, and whoever
-// takes one out shall touch no other. Each one's `prev` is a hint: the one pushed kAhead later, which is
-// fetched into the cache when its turn comes near. Guarded by checked.cc's lock, as all below.
+// Oldest first, linked only by `next`: these records are cold, so taking one out should touch no other. Each
+// one's `prev` is a hint: the record that was pushed kAhead later, which is prefetched when its turn comes
+// near. Guarded by checked.cc's lock, as all below.
 constexpr size_t kAhead = 8;
 struct Quarantine {
   Record* oldest;
@@ -17,17 +17,17 @@ struct Quarantine {
   size_t bytes;
   size_t count;
   size_t pushed;
-  Record* recent[kAhead];  // the last ones pushed; good while `count` says that they are still here
+  Record* recent[kAhead];  // the last ones pushed; valid while `count` says that they are still here
 };
 
 // hummock_heap_destroy waits for blocks that other threads took out of quarantine and still hold. Heaps of
 // this mode itself are never destroyed. An overwritten record may name anything.
 bool is_awaited(const Record* record);
 
-// Blocks of a heap that ends leave it.
+// Takes the blocks of a heap that ends out of it.
 void drop(Quarantine& all, const UserHeap* heap);
 
-// The record that check_all, which releases the lock in between, looks at next.
+// The record that check_all looks at next; it releases the lock in between.
 extern Record* next_looked;
 
 inline void push(Quarantine& all, Record* record) {

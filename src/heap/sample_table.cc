@@ -16,19 +16,20 @@ using Stack = hummock_profile_stack_t;
 static_assert(sizeof(Profile) % 4096 == 0);
 
 constexpr uint64_t kWriting = 1;
-constexpr unsigned kWays = 1024;   // places that a block's sample may have, one after the other
-constexpr unsigned kProbes = 128;  // places of the index that a stack may have
+constexpr unsigned kWays = 1024;   // a block's sample may be in so many places, one after the other
+constexpr unsigned kProbes = 128;  // a stack may be in so many places of the index
 
 Profile* table;  // atomic: released when its head is written
-unsigned owner;  // the process that it is of. Written before it
+unsigned owner;  // the table's process. Written before the table
 
-// Null in a child that came without handlers of fork, as of vfork: what it shares is its parent's.
+// Null in a child without fork handlers, as after vfork: the table that it shares is its parent's.
 Profile* own_table() {
   Profile* in = current_table();
   return in != nullptr && owner == os::process_id() ? in : nullptr;
 }
 
-// What the table has handed out; its head tells others. Atomic, relaxed: each number is handed out once.
+// How many entries are handed out; the head says the same to readers. Atomic, relaxed: each is handed out
+// once.
 struct Used {
   uint32_t stacks, frames, modules;
 } used;
@@ -41,12 +42,12 @@ template <class T>
 void add(T& word, T value) {
   __atomic_fetch_add(&word, value, __ATOMIC_RELAXED);
 }
-// What others wrote there may make it less than what goes.
+// Others may have overwritten the sum, so it may be less than what is subtracted.
 void take_off(uint64_t& word, uint64_t value) {
   __atomic_fetch_sub(&word, value, __ATOMIC_RELAXED);
 }
 
-// The next number of a table with so many entries; or `size`.
+// The next free number of a table with `size` entries; `size`: it is full.
 uint32_t next_number(uint32_t& counter, uint32_t size, uint32_t count = 1) {
   uint32_t number = load(counter);
   do {
@@ -80,7 +81,7 @@ bool is_known(const Profile* to, const os::CodeFile& file) {
   return false;
 }
 
-// Two threads may both write one: no harm.
+// If two threads both write one, it does no harm.
 void note_module(Profile* to, const void* code) {
   os::CodeFile file;
   if (!os::find_code_file(reinterpret_cast<uintptr_t>(code) - 1, &file) || is_known(to, file)) return;
@@ -107,7 +108,7 @@ bool is_same(const Profile* in, const Stack& stack, uint64_t hash, void* const* 
   return true;
 }
 
-// 0: the tables have no room.
+// Returns 0 if the tables are full.
 uint32_t make_stack(Profile* in, uint64_t hash, void* const* frames, unsigned count) {
   const uint32_t first = next_number(used.frames, HUMMOCK_PROFILE_FRAMES, count);
   const uint32_t number =
@@ -118,20 +119,20 @@ uint32_t make_stack(Profile* in, uint64_t hash, void* const* frames, unsigned co
     __atomic_store_n(&in->frame[first + i], reinterpret_cast<uintptr_t>(frames[i]), __ATOMIC_RELAXED);
   }
   Stack& stack = in->stack[number];
-  // Another thread may tell of this number while we write: until it has a depth it is an empty stack.
+  // A reader may find this number while we write: until it has a depth, it is an empty stack.
   set_relaxed(stack.first, first);
   set_relaxed(stack.since, os::now_ns());
-  set_relaxed(stack.mark, load(in->head.mark));  // nothing of it lived at the last peak
+  set_relaxed(stack.mark, load(in->head.mark));  // it had no live blocks at the last peak
   set_relaxed(stack.hash, hash);
-  // release: pairs with the acquire of who writes a profile, so that first and frames are seen.
+  // release: pairs with the acquire in the thread that writes a profile, so that it sees first and frames.
   __atomic_store_n(&stack.depth, uint32_t{count}, __ATOMIC_RELEASE);
   __atomic_store_n(&in->head.frames, load(used.frames), __ATOMIC_RELEASE);
   __atomic_store_n(&in->head.stacks, load(used.stacks), __ATOMIC_RELEASE);
   return number;
 }
 
-// The number of the stack, known or new. Two threads that bring the same one at once may both add it: the
-// index then leads to one, and the other stays empty.
+// The number of the stack, known or new. Two threads that bring the same stack at once may both add it: then
+// the index leads to one, and the other stays empty.
 uint32_t find_stack(Profile* in, void* const* frames, unsigned count) {
   if (count == 0) return 0;
   const uint64_t hash = hash_of(frames, count);
@@ -153,7 +154,7 @@ uint32_t find_stack(Profile* in, void* const* frames, unsigned count) {
 
 // ---- Sums ---------------------------------------------------------------------------------------
 
-// Before a stack's live bytes change, what it had at the last peak is kept, unless that is done.
+// Before a stack's live bytes change, stores what it had at the last peak, unless that is done.
 void note_peak(Profile* of, Stack& stack) {
   const uint32_t mark = load(of->head.mark);
   uint32_t own = load(stack.mark);
@@ -165,7 +166,7 @@ void note_peak(Profile* of, Stack& stack) {
   __atomic_store_n(&stack.peak_blocks, blocks, __ATOMIC_RELAXED);
 }
 
-// The process held most until now: all stacks' live bytes are of that peak.
+// This is the peak so far: all stacks' live bytes belong to it.
 void end_rise(hummock_profile_head_t* head) {
   if (load(head->rising) == 0) return;
   if (__atomic_exchange_n(&head->rising, 0u, __ATOMIC_RELAXED) != 0) add(head->mark, 1u);
@@ -201,15 +202,15 @@ void count_live(Profile* in, Stack& stack, const Sample& sample) {
   note_rise(&in->head, live);
 }
 
-// Which of the ranges of lifetimes it falls into.
+// The range of lifetimes that it falls into.
 unsigned age_range(uint64_t ns) {
   unsigned range = 0;
   for (uint64_t end = 100000; range + 1 < HUMMOCK_PROFILE_AGES && ns >= end; end *= 10) ++range;
   return range;
 }
 
-// The i-th place that a block's sample may have. Upper bits of the product: they spread addresses that stand
-// at even distances evenly, so that the table can be nearly full.
+// The i-th place that a block's sample may have. The upper bits of the product spread addresses at even
+// distances evenly, so that the table can be nearly full.
 Entry& place_of(Profile* in, const void* block, unsigned i) {
   constexpr unsigned kBits = 17;
   static_assert(HUMMOCK_PROFILE_SAMPLES == 1 << kBits);
@@ -232,7 +233,8 @@ bool keep(Profile* in, const Entry& sample) {
     entry.time = sample.time;
     entry.stack = sample.stack;
     entry.thread = sample.thread;
-    // release: who reads from outside finds the rest written. The block's owner needs no more.
+    // release: a reader outside that finds the address finds the rest written. The block's owner needs no
+    // more.
     __atomic_store_n(&entry.block, sample.block, __ATOMIC_RELEASE);
     return true;
   }

@@ -1,6 +1,6 @@
 // First-class heaps: one lock each, their own slabs and large blocks.
 //
-// They have no magazines: blocks come from the slabs' own lists, and go back there, with the lock held. So a
+// They have no magazines: blocks come from the slabs' own lists and go back there, with the lock held. So a
 // heap is small, and there may be very many.
 #ifndef HUMMOCK_HEAP_USER_H
 #define HUMMOCK_HEAP_USER_H
@@ -9,20 +9,20 @@
 
 namespace hummock::heap {
 
-// Records are never unmapped, as those of threads' heaps. `lock` guards what is not said to be others'.
+// Records are never unmapped, like those of thread heaps. `lock` guards all fields that do not say otherwise.
 struct UserHeap {
   os::Lock<os::Rank::heap> lock;
-  uint32_t leaving;               // checked mode: its blocks on their way out of quarantine. Atomic.
-  bool used;                      // else the record is in the pool. This and the next atomic, relaxed
-  bool internal;                  // Hummock's own, unknown to the program
-  bool samples;                   // internal: of sampled blocks (heap/sampling.h)
-  SlabList open[slab::kClasses];  // slabs that may have free blocks; those that surely have behind the first
+  uint32_t leaving;  // checked mode: number of its blocks on their way out of quarantine. Atomic.
+  bool used;         // else the record is in the pool. This and the next atomic, relaxed
+  bool internal;     // Hummock's own, unknown to the program
+  bool samples;      // internal: of sampled blocks (heap/sampling.h)
+  SlabList open[slab::kClasses];  // slabs that may have free blocks; all but the first surely have
   SlabList full;                  // the others, of all classes
   SlabList large;                 // its blocks above 64 KiB
-  UserHeap* next_record;          // all records there ever were; written once, before the record is used
+  UserHeap* next_record;          // links all records; written once, before the record is used
   UserHeap* next;                 // pool of records, or list of heaps in use. Guarded by the pool's lock.
   UserHeap* prev;
-  char name[24];  // the program's; ended by NUL. Read by others while it changes.
+  char name[24];  // given by the program, ended by NUL. Others may read it while it changes.
 };
 static_assert(sizeof(void*) < 8 || sizeof(UserHeap) <= 1536);
 
@@ -39,20 +39,20 @@ void user_destroy(UserHeap* heap);
 void user_stats(UserHeap* heap, hummock_heap_stats_t* out);
 void user_name(UserHeap* heap, const char* name);
 
-// Aligned and zeroed at will; the common part of the user_… calls and of checked mode.
+// Allocates, aligned and zeroed as asked; the common part of the user_… calls and of checked mode.
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero);
 // Its counterpart.
 void user_give(UserHeap* heap, void* p);
-// The same of a block that the caller alone knows.
+// The same for a block that only the caller knows.
 void user_take_back(UserHeap* heap, void* p);
 
 // ---- Records (heap/user_record.cc) ---------------------------------------------------------------
 
-// From the pool; null: no memory. One that is not internal counts as the program's.
+// Takes a record from the pool; null: no memory. One that is not internal counts as the program's.
 UserHeap* new_user_heap(bool internal = false);
-// Nothing is left in it.
+// Returns a record with nothing left in it to the pool.
 void delete_user_heap(UserHeap* heap);
-// Records of all first-class heaps there ever were, by next_record.
+// The records of all first-class heaps that ever existed, linked by next_record.
 const UserHeap* all_user_heaps();
 // The number of the program's own heaps.
 size_t count_user_heaps();

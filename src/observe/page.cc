@@ -17,20 +17,21 @@
 namespace hummock::observe {
 namespace {
 
-// With these a call that gathers a slice stays within what one call may do (design, section 7).
+// With these, a call that gathers a slice stays within the bounds of one call.
 constexpr unsigned kSlotsPerSlice = 192;
 
-hummock_page_t* page;  // atomic, relaxed; written at start, and in a child's first answer by who is `busy`
+hummock_page_t*
+    page;  // atomic, relaxed; written at start, and in a child's first answer by the `busy` thread
 
-// The thread that has it answers; others go on. acquire and release pair with each other, for everything
+// The thread that sets it answers; others go on. Its acquire and release pair with each other, for everything
 // below.
 bool busy;
-bool inherited;       // the page is the parent's: nothing is written there
+bool inherited;       // the page is the parent's, so we write nothing there
 bool gathering;       // a snapshot is under way
 uint32_t answers_to;  // the value of `asked` that it answers
 uint64_t snapshots;   // since the page was made
 Gathering gathered;
-hummock_figures_t figures;  // bss that nobody touches before the first request
+hummock_figures_t figures;  // bss, untouched before the first request
 
 hummock_page_t* make_page() {
   static_assert(sizeof(hummock_page_t) <= 24 << 10, "the page is six of the system's");
@@ -42,7 +43,7 @@ hummock_page_t* make_page() {
   head->pid = os::process_id();
   head->started = os::now_ns();
   memcpy(head->library, base::kVersion, sizeof base::kVersion);
-  __atomic_store_n(&head->magic, HUMMOCK_PAGE_MAGIC, __ATOMIC_RELEASE);  // last: who reads it sees the rest
+  __atomic_store_n(&head->magic, HUMMOCK_PAGE_MAGIC, __ATOMIC_RELEASE);  // last: then a reader sees the rest
   return fresh;
 }
 
@@ -52,7 +53,7 @@ void watch(hummock_page_t* fresh, const uint32_t* word) {
   set_relaxed(heap::observer.asked, word);
 }
 
-// ---- Requests. Everything read here may have been written by anybody, at any time: each word is read once.
+// ---- Requests. Anybody may have written what is read here, at any time, so each word is read once.
 
 int carry_out(uint32_t kind, uint32_t option, int64_t value) {
   switch (kind) {
@@ -72,14 +73,14 @@ int carry_out(uint32_t kind, uint32_t option, int64_t value) {
 }
 
 void answer(hummock_page_head_t* head) {
-  // acquire: pairs with the write of a reader, which comes after that of the rest.
+  // acquire: pairs with the reader's write, which comes after it wrote the rest.
   const uint32_t request = __atomic_load_n(&head->request, __ATOMIC_ACQUIRE);
   if (request == head->answered) return;
   const int result = carry_out(__atomic_load_n(&head->kind, __ATOMIC_RELAXED),
                                __atomic_load_n(&head->option, __ATOMIC_RELAXED),
                                __atomic_load_n(&head->value, __ATOMIC_RELAXED));
   __atomic_store_n(&head->result, result, __ATOMIC_RELAXED);
-  // release: who sees it sees the result.
+  // release: a reader that sees it sees the result.
   __atomic_store_n(&head->answered, request, __ATOMIC_RELEASE);
 }
 
@@ -90,7 +91,7 @@ void publish(hummock_page_t* to) {
   hummock_page_head_t* head = &to->head;
   const uint32_t even = head->sequence & ~1u;
   __atomic_store_n(&head->sequence, even + 1, __ATOMIC_RELAXED);
-#if !defined(__SANITIZE_THREAD__)           // which knows no fences; all readers are other processes
+#if !defined(__SANITIZE_THREAD__)           // it knows no fences; all readers are other processes
   __atomic_thread_fence(__ATOMIC_RELEASE);  // odd before the first of the figures changes
 #endif
   memcpy(&to->figures, &figures, sizeof figures);
@@ -113,8 +114,9 @@ void serve_own(hummock_page_t* own) {
   publish(own);
 }
 
-// Somebody asks a child of this page's process: if it is us, we get one of our own. The inherited one stays
-// mapped, as others may look at it just now, and its descriptor open, as it may be the program's by now.
+// Somebody asks a child of this page's process. If it is us, we make our own page. The inherited one stays
+// mapped, because other threads may be looking at it, and its descriptor stays open, because it may be the
+// program's by now.
 void serve_inherited(hummock_page_t* parents) {
   const uint32_t children = __atomic_load_n(&parents->head.children, __ATOMIC_ACQUIRE);
   const bool meant = __atomic_load_n(&parents->head.child, __ATOMIC_RELAXED) == os::process_id();
@@ -132,14 +134,14 @@ void serve() {
     serve_inherited(mine);
   } else if (mine->head.pid == os::process_id()) {
     serve_own(mine);
-  } else {  // a child without handlers of fork, as of vfork
+  } else {  // a child without fork handlers, as after vfork
     set_relaxed(heap::observer.seen, relaxed(mine->head.asked));
   }
   __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
 }
 
 void in_child() {
-  busy = false;  // who answered is not here
+  busy = false;  // the thread that answered is not in the child
   gathering = false;
   inherited = true;
   watch(page, &page->head.children);

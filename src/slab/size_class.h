@@ -1,4 +1,4 @@
-// Size classes: one table, made at compile time, that everything about classes comes from.
+// Size classes: one table, made at compile time, has everything about them.
 #ifndef HUMMOCK_SLAB_SIZE_CLASS_H
 #define HUMMOCK_SLAB_SIZE_CLASS_H
 
@@ -9,7 +9,7 @@ namespace hummock::slab {
 
 inline constexpr size_t kStep = 16;  // classes 1…16: 16, 32, …, 256
 inline constexpr size_t kMaxStepped = 256;
-inline constexpr unsigned kPerDoubling = 8;  // then 8 a doubling: at most 12.5 % over
+inline constexpr unsigned kPerDoubling = 8;  // then 8 for each doubling: at most 12.5 % more than asked for
 inline constexpr size_t kMaxSmall = 64 << 10;
 inline constexpr size_t kTinySize = 8;
 inline constexpr unsigned kTiny = 1 + 16 + 8 * kPerDoubling;  // 8 bytes: for blocks cut to 8 or less
@@ -42,16 +42,16 @@ constexpr size_t size_of(unsigned size_class) {
   return (size_t{256} << doubling) + (size_t{32} << doubling) * (step + 1);
 }
 
-// Blocks above 8 KiB stand in the fewest slots of which at most a sixteenth is left over: a short slab is
-// sooner empty, and then its memory is anybody's.
+// A slab of blocks above 8 KiB has the fewest slots that leave at most a sixteenth unused: a short slab is
+// empty sooner, and then its memory can serve anything.
 constexpr unsigned slots_for(size_t block) {
   unsigned slots = 1;
   while (block > kSlotSize / 8 && slots * kSlotSize % block * 16 > slots * kSlotSize) ++slots;
   return slots;
 }
 
-// Blocks of up to 8 KiB stand at multiples of their size: larger ones would lose too much at the start of
-// their slab. So whether an address is a block takes one multiplication, as with Lemire's test of
+// Blocks of up to 8 KiB are at multiples of their size; larger ones would lose too much at the start of their
+// slab. So one multiplication tells whether an address is a block's start, as in Lemire's test of
 // divisibility: multiplier = 2^64 / block_size, rounded up to an odd number, and multiplier × block_size =
 // 2^64 + step. Let an address be q × block_size + r. Its product is q × step for r = 0, and otherwise
 // q × step + r × multiplier, where r × multiplier lies between 2^64 / block_size and 2^64 - 2^64 /
@@ -62,10 +62,10 @@ constexpr bool stands_at_multiples(const SizeClass& row) {
   return row.block_size <= kMaxAtMultiples;
 }
 //
-// An odd multiplier (step is less than twice the block size then) tells addresses that differ by high bits,
-// too: bit 47 or above, set or cleared, changes the product by more than all of the products of blocks. Only
-// for powers of two an address 2^41 … 2^46 lower, where the region map finds the same header, passes. So
-// regions stand below 2^41 where they can: lower than that there is none.
+// An odd multiplier (then step is less than twice the block size) also catches addresses with wrong high
+// bits: a change of bit 47 or above changes the product by more than all products of blocks. But for powers
+// of two, an address 2^41 … 2^46 lower passes, where the region map finds the same header. So regions are
+// below 2^41 if possible, and there is no such lower address.
 constexpr uint64_t multiplier_of(size_t block_size) {
   return (UINT64_MAX / block_size + 1) | 1;
 }
@@ -96,7 +96,7 @@ constexpr unsigned most_slots() {
 }
 
 inline constexpr ClassTable kTable = make_table();
-static_assert(most_slots() <= 8);  // the tables of slabs, and block_index, count on it
+static_assert(most_slots() <= 8);  // slabs and block_index rely on it
 static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
 static_assert(kTable.row[1].step == 16 && kTable.row[3].step <= 96);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);
