@@ -17,7 +17,8 @@ inline constexpr unsigned kClasses = kTiny + 1;               // class 0 is no c
 
 struct SizeClass {
   uint32_t block_size;
-  uint16_t slots;       // of its slabs
+  uint8_t slots;        // of its slabs
+  uint8_t taken;        // blocks that a refill takes at once
   uint16_t capacity;    // blocks of a slab
   uint64_t reciprocal;  // ceil(2^40 / block_size)
   // An address × multiplier, modulo 2^64, is (address / block_size) × step for multiples of block_size, and
@@ -74,13 +75,22 @@ struct ClassTable {
   SizeClass row[kClasses];
 };
 
+// A refill takes so many bytes of a slab's free blocks, but no more blocks than this, and at least one.
+inline constexpr size_t kBytesTaken = 16 << 10;
+inline constexpr size_t kMostTaken = 128;
+constexpr size_t taken_of(size_t block) {
+  const size_t blocks = kBytesTaken / block;
+  return blocks < 1 ? 1 : blocks > kMostTaken ? kMostTaken : blocks;
+}
+
 constexpr ClassTable make_table() {
   ClassTable table = {};
   for (unsigned c = 1; c < kClasses; ++c) {
     const size_t block = size_of(c);
     const unsigned slots = slots_for(block);
     table.row[c] = {static_cast<uint32_t>(block),
-                    static_cast<uint16_t>(slots),
+                    static_cast<uint8_t>(slots),
+                    static_cast<uint8_t>(taken_of(block)),
                     static_cast<uint16_t>(slots * kSlotSize / block),
                     ((uint64_t{1} << 40) + block - 1) / block,
                     multiplier_of(block),

@@ -83,7 +83,7 @@ List carve(SlabHeader* slab) {
 // Takes what the owner freed.
 Rest take_freed(SlabHeader* slab) {
   const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
-  const Rest rest = {slab->free, in_use - slab->live, 0};
+  const Rest rest = {slab->free, in_use - slab->live, Rest::Links::bin};
   slab->live = static_cast<uint16_t>(in_use);
   slab->free = end_of(slab);
   return rest;
@@ -225,16 +225,15 @@ void destroy(SlabHeader* slab) {
 }
 
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
-  if (slab->free != end_of(slab)) *rest = take_freed(slab);
+  if (slab->free != end_of(slab)) {
+    *rest = take_freed(slab);
+    rest->links = Rest::Links::old_bin;
+  }
   for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
   slab->free = bin;
 }
 
 namespace {
-
-// The most blocks taken in one step.
-constexpr uint32_t kMostTaken = 128;
-constexpr size_t kBytesTaken = 16 << 10;
 
 // Pages that are gone, with blocks that others freed, become the slab's own again.
 void take_gone_pages(SlabHeader* slab, uint16_t pages, uint32_t count) {
@@ -249,12 +248,16 @@ Rest take_returned(SlabHeader* slab) {
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
   if (returned.count > slab->live) corrupted(slab, "a block was freed twice, by different threads");
   if (gone != 0) take_gone_pages(slab, returned.gone, gone);
-  return {returned.chain, returned.count - gone, kRemote};
+  return {returned.chain, returned.count - gone, Rest::Links::remote};
 }
 
 // For the heap's own list: only the last link changes, and each block is checked when it is handed out.
-void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
+void* cut(SlabHeader* slab, Rest* rest, uint32_t most) {
   void* first = rest->first;
+  if (most == rest->count && rest->links == Rest::Links::bin) {
+    rest->count = 0;
+    return first;
+  }
   void* last = first;
   void* next = next_free(slab, first);
   for (uint32_t left = most - 1; left != 0 && next != kNoLink; --left) {
@@ -262,8 +265,9 @@ void* cut(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
     next = next_free(slab, last);
   }
   if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBroken);
-  *rest = {next, rest->count - most, 0};
-  link_free(slab, last, then);
+  rest->first = next;
+  rest->count -= most;
+  link_free(slab, last, end_of(slab));
   return first;
 }
 
@@ -287,18 +291,13 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
   return first;
 }
 
-// Takes the next `most` blocks of `rest`, as a list that continues with `then`.
-void* take(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
-  return rest->kind == 0 ? cut(slab, rest, most, then) : relink(slab, rest, most, then);
-}
-
 }  // namespace
 
 List take_some(SlabHeader* slab, Rest* rest) {
-  const size_t together = kBytesTaken / row_of(slab).block_size;
-  uint32_t most = together < 1 ? 1 : together > kMostTaken ? kMostTaken : static_cast<uint32_t>(together);
-  if (most > rest->count) most = rest->count;
-  return {take(slab, rest, most, end_of(slab)), most};
+  const uint32_t together = row_of(slab).taken;
+  const uint32_t most = together < rest->count ? together : rest->count;
+  const bool remote = rest->links == Rest::Links::remote;
+  return {remote ? relink(slab, rest, most, end_of(slab)) : cut(slab, rest, most), most};
 }
 
 List take_blocks(SlabHeader* slab, Rest* rest) {

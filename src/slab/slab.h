@@ -32,7 +32,11 @@ struct List {
 struct Rest {
   void* first;
   uint32_t count;
-  uint32_t kind;  // kRemote or 0: see free_block.h
+  enum class Links : uint32_t {
+    bin,      // as a bin's: the list ends in the slab's bin
+    old_bin,  // likewise, in the bin of an earlier owner
+    remote,   // of other threads' frees: see free_block.h
+  } links;
 };
 
 // Takes the next blocks of `rest`, which is not empty and of this slab, as a bin's list: at most 16 KiB of
