@@ -2,10 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -27,37 +24,6 @@ bool is_on(options::Path path) {
 std::string load(const char* program_conf, std::vector<const char*> environment) {
   environment.push_back(nullptr);
   return support::standard_error_of([&] { options::load(program_conf, environment.data()); });
-}
-
-struct End {
-  std::string said;
-  int status;
-};
-
-// The same for what ends the program, in a process of its own; 0 when it goes on.
-End end_of(const char* program_conf, std::vector<const char*> environment = {}) {
-  End end{"", -1};
-  environment.push_back(nullptr);
-  end.said = support::standard_error_of([&] {
-    const pid_t child = fork();
-    if (child == 0) {
-      options::load(program_conf, environment.data());
-      _exit(0);
-    }
-    int status = -1;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
-  });
-  return end;
-}
-
-// It ended with 125 and one line, which has these words.
-void check_refused(const End& end, const std::string& words) {
-  INFO(end.said);
-  CHECK(end.status == 125);
-  CHECK(contains(end.said, words));
-  CHECK(end.said.find("hummock: ") == 0);
-  CHECK(end.said.find('\n') == end.said.size() - 1);
 }
 
 std::string effective() {
@@ -226,59 +192,6 @@ TEST_CASE("bad values are warned of and leave the value") {
   CHECK(contains(load("decay_ms:10M B", {}), "kept 1000\n"));
   CHECK(contains(load("stacks:5", {"HUMMOCK_STACKS=many"}), "cannot be \"many\" (HUMMOCK_STACKS); "));
   CHECK(values.stacks == 5u);
-}
-
-TEST_CASE("a promise that is not understood ends the program with one line") {
-  check_refused(
-      end_of("space_initial:512XB"),
-      "option space_initial cannot be \"512XB\" (hummock_conf); the nearest is 512MB; it may be a size "
-      "from 0 to 512G or none\n");
-  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_INITIAL=999G"}),
-                "cannot be \"999G\" (HUMMOCK_SPACE_INITIAL); the nearest is 512G; ");
-  check_refused(end_of(nullptr, {"HUMMOCK_CONF=huge_pages:requir"}),
-                "option huge_pages cannot be \"requir\" (HUMMOCK_CONF); the nearest is require; ");
-  check_refused(end_of("space_lock:maybe"), "option space_lock cannot be \"maybe\"");
-  check_refused(end_of("space_lock:onn"), "the nearest is on; it may be on or off\n");
-  check_refused(end_of("checked:yess"), "it may be on or off\n");
-  check_refused(end_of("huge_max:-1"), "the nearest is none; ");
-  check_refused(end_of("huge_max:2T"), "the nearest is 1T; ");
-  check_refused(end_of("huge_reserve:half"), "cannot be \"half\"");
-  check_refused(end_of("space_initial:1M,space_huge:tyr"), "the nearest is try; ");
-  check_refused(end_of("space_initial:1M,space_reserve:later"), "it may be start or firstalloc\n");
-  check_refused(end_of("space_initial:1M,space_with:lock+zeros"),
-                "the nearest is lock; it may be none or lock or zero or firstalloc or huge or tryhuge, or "
-                "several joined by +\n");
-  for (const options::Option& option : options::kTable) {
-    if (option.kind == options::Kind::text) continue;
-    for (const char* nonsense : {"", "what?", "-7", "99999999999999999999999999", "line\nline"}) {
-      INFO(option.name, nonsense);
-      const End end = end_of((std::string(option.name) + ":" + nonsense).c_str());
-      CHECK(end.status == (option.duty == options::Duty::promise ? 125 : 0));
-      CHECK(end.said.find('\n') == end.said.size() - 1);
-      CHECK(contains(end.said, "; the nearest is "));
-    }
-  }
-  check_refused(end_of(("huge_max:" + std::string(5000, 'x')).c_str()),
-                "xxx...\" (hummock_conf); the nearest is none;");
-}
-
-TEST_CASE("an unknown name that begins like a promise ends the program, too") {
-  check_refused(end_of("space_intial:512M"),
-                "unknown option \"space_intial\" in hummock_conf; the nearest is space_initial\n");
-  check_refused(end_of(nullptr, {"HUMMOCK_SPACE_WIT=lock"}),
-                "unknown variable HUMMOCK_SPACE_WIT; the nearest is HUMMOCK_SPACE_WITH\n");
-  check_refused(end_of("huge_page:2m"), "the nearest is huge_pages\n");
-  CHECK(end_of("chekced:on,spaces:1,huge:1,decay_msec:1,dirty_maxx:1M").status == 0);
-}
-
-TEST_CASE("what is said of a space needs one") {
-  for (const char* alone : {"space_with:lock", "space_expand:1M", "space_with:tryhuge",
-                            "space_with:zero+firstalloc", "space_with:lock,space_initial:none"}) {
-    INFO(alone);
-    check_refused(end_of(alone), "needs a space, of the size space_initial; there is none\n");
-  }
-  CHECK(end_of("space_with:none,space_expand:0,space_initial:none").status == 0);
-  CHECK(end_of("space_with:lock,space_initial:1M").status == 0);
 }
 
 TEST_CASE("flags are joined by a plus, in any order") {
