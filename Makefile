@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all libraries tests configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
+.PHONY: all libraries tests counts configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
         uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms \
         site format lint clean
 
@@ -129,6 +129,11 @@ reproducible:
 abi: libraries
 	@scripts/packages.sh abi
 	@scripts/check_abi.sh build/libhummock.so
+
+# How much there is to read: lines of the core, mechanisms, functions of a cold malloc and a cold free.
+counts: configure
+	@cmake --build build -j$(JOBS) --target hummock_shared budget_cold
+	@python3 -B scripts/counts.py --build build
 
 # Tests on other machines than this one, under qemu-user, and with musl; the README has the table.
 test-platforms:
