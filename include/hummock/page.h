@@ -13,7 +13,8 @@
  * How to ask. The process does nothing for a page that nobody asks. Add one to `asked`. From then on each of
  * its calls that leaves the fast path gathers a slice. After the last slice it writes the figures and sets
  * `served` to what `asked` was. A process that makes no such call does not answer: the page then has the
- * figures of the time `taken`, or none if that is 0.
+ * figures of the time `taken`, or none if that is 0. A call makes at most four system calls for it. A
+ * request, a child's page or a limit in percent takes a few such calls more.
  *
  * How to read without tearing. `sequence` is odd while the process writes figures. Read it, then the figures,
  * then it again; if it was odd or has changed, begin anew.
@@ -23,7 +24,8 @@
  * number. All values are numbers within bounds, which the process checks; nothing is a pointer.
  *
  * A child of fork makes a page of its own when it is asked: write its number (in its own namespace) to
- * `child`, then add one to `children`, both in the page it inherited, and look for its new one.
+ * `child`, then add one to `children`, both in the page it inherited, and look for its new one. Some of
+ * the child's calls make it: go on looking until it has its magic.
  *
  * All numbers are little-endian, and in bytes unless said otherwise; times are nanoseconds of
  * CLOCK_MONOTONIC. A later version of the library appends fields, so `size` and the file are longer: read the

@@ -28,7 +28,10 @@ void run() {
       os::sleep_ms(kPauseMs);  // so often at most
     }
     if (tick_pending()) tick();
-    for (unsigned i = 0; is_asked() && i < kMostSlices; ++i) observer.serve();
+    for (unsigned i = 0; is_asked() && i < kMostSlices; ++i) {
+      unsigned calls = pages::kMostCalls;
+      observer.serve(&calls);
+    }
     pages::collapse_one();  // here nobody waits for it
   }
 }

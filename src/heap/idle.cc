@@ -1,5 +1,7 @@
 #include "heap/idle.h"
 
+#include <limits.h>
+
 #include "base/options.h"
 #include "heap/refill.h"
 #include "heap/slow_time.h"
@@ -19,6 +21,7 @@ namespace {
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
 constexpr unsigned kSlabsPerStep = 3;     // slabs with purged pages
+constexpr unsigned kCallsPerStep = 3;     // to the system
 constexpr size_t kFewestLooks = 32;       // of a round of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
@@ -33,6 +36,7 @@ os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
 struct Round {
   pages::Headers headers;
   bool under_way;
+  uint16_t done;  // pages purged in the slab that is next
 };
 // The next five are guarded by idle_lock.
 Round by_ticks, by_frees;
@@ -96,8 +100,8 @@ bool seen_before(SlabHeader* slab, uint16_t count, Look why) {
   return false;
 }
 
-// Returns the bytes that it purged.
-size_t look_at(SlabHeader* slab, Look why) {
+// Returns the bytes that it purged, with at most *calls to the system. If none is left, there may be more.
+size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
@@ -110,25 +114,33 @@ size_t look_at(SlabHeader* slab, Look why) {
   if (why == Look::after_frees && !rests_much()) return 0;
   slab::Held held;
   if (!slab::take_back(slab, word, &held)) return 0;
-  const size_t bytes = slab::purge(slab, &held);
+  const size_t bytes = slab::purge(slab, &held, done, calls);
   if (why == Look::after_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
-  __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
+  const bool all = *calls != 0;
+  if (!all && why == Look::after_frees) resting -= freed;
+  if (all) __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
   hand_over(slab, held.first, held.last, held.count, held.gone);
   return bytes;
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
-size_t step(Round& round, size_t headers, Look why) {
-  if (!round.under_way) round = {pages::Headers(), true};
+size_t step(Round& round, size_t headers, Look why, unsigned* calls) {
+  if (!round.under_way) round = {pages::Headers(), true, 0};
   size_t bytes = 0;
   unsigned slabs = 0;
-  for (; headers != 0 && slabs < kSlabsPerStep; --headers) {
+  for (; headers != 0 && slabs < kSlabsPerStep && *calls != 0; --headers) {
+    const pages::Headers here = round.headers;
     SlabHeader* slab = round.headers.next();
     if (slab == nullptr) {
       round.under_way = false;
       break;
     }
-    const size_t gone = look_at(slab, why);
+    const size_t gone = look_at(slab, why, &round.done, calls);
+    if (*calls == 0) {
+      round.headers = here;  // the next step goes on with this slab
+    } else {
+      round.done = 0;
+    }
     slabs += gone != 0;
     bytes += gone;
   }
@@ -147,9 +159,9 @@ void end_ticks() {
   __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-size_t step_by_ticks(uint64_t now) {
+size_t step_by_ticks(uint64_t now, unsigned* calls) {
   if (!by_ticks.under_way) begin_ticks();
-  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time);
+  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time, calls);
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
@@ -158,9 +170,9 @@ size_t step_by_ticks(uint64_t now) {
   return bytes;
 }
 
-size_t step_by_frees() {
+size_t step_by_frees(unsigned* calls) {
   const size_t headers = relaxed(pages::used_slots) / looks_per_round() + 1;
-  const size_t bytes = step(by_frees, headers, Look::after_frees);
+  const size_t bytes = step(by_frees, headers, Look::after_frees, calls);
   if (!by_frees.under_way) {
     rested = resting;
     resting = 0;
@@ -172,35 +184,43 @@ void log_purge(os::Event& event, size_t bytes) {
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
-__attribute__((noinline)) void tick_idle(uint64_t now) {
-  if (is_asked()) observer.serve();
-  if (now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
+// Leaves pages::tick() a call at least, unless the answer to a request took all.
+__attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
+  if (is_asked()) observer.serve(calls);
+  if (*calls < 2 || now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
+  unsigned most = *calls - 1 < kCallsPerStep ? *calls - 1 : kCallsPerStep;
+  *calls -= most;
   os::Event event;
-  const size_t bytes = step_by_ticks(now);
+  const size_t bytes = step_by_ticks(now, &most);
   idle_lock.unlock();
+  *calls += most;
   log_purge(event, bytes);
 }
 
 }  // namespace
 
-void look_after_frees() {
-  if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return;
+bool look_after_frees() {
+  if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return false;
+  unsigned calls = kCallsPerStep;
   os::Event event;
-  const size_t bytes = step_by_frees();
+  const size_t bytes = step_by_frees(&calls);
   idle_lock.unlock();
   log_purge(event, bytes);
+  return calls == 0;
 }
 
-bool tick() {
+bool tick(unsigned calls) {
   if (options::values.decay_ms < 0) {
-    if (is_asked()) observer.serve();
+    pages::set_behind(false);
+    if (is_asked()) observer.serve(&calls);
     return false;
   }
   const uint64_t now = os::now_ms();
-  if (relaxed(idle) != Idle::nothing) tick_idle(now);
-  const bool timed = pages::tick(now);
+  if (relaxed(idle) != Idle::nothing) tick_idle(now, &calls);
+  const bool timed = pages::tick(now, &calls);
   if (timed && os::memory_line_due()) want_figures();
-  if (timed && is_asked()) observer.serve();
+  if (timed && is_asked()) observer.serve(&calls);
+  if (calls == 0) pages::set_behind(true);  // this call of the program makes no more, the next goes on
   return timed;
 }
 
@@ -246,8 +266,11 @@ void walk_all() {
       continue;
     }
     os::LockGuard guard(idle_lock);
-    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next())
-      look_at(slab, Look::at_once);
+    for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) {
+      uint16_t done = 0;
+      unsigned calls = UINT_MAX;
+      look_at(slab, Look::at_once, &done, &calls);
+    }
   }
 }
 

@@ -24,17 +24,19 @@ inline bool tick_pending() {
   return pages::tick_pending() || relaxed(idle) != Idle::nothing;
 }
 
-// pages::tick(), and a look at some slabs of the process. Cheap when nothing is due. True if the last timed
-// tick is a while ago.
-bool tick();
+// pages::tick(), and a look at some slabs of the process, with at most so many system calls. Cheap when
+// nothing is due. True if the last timed tick is a while ago.
+bool tick(unsigned calls = pages::kMostCalls);
+inline constexpr unsigned kCallsAfterFree = pages::kMostCalls - 1;  // the free may have made one
 
 // Looks at all slabs at once, however recently blocks were freed there.
 void purge_idle();
 
 // A thread that has handed over 64 KiB of others' blocks looks at some slabs, so that nobody has to later. A
-// round takes 2 MiB of such frees, or more.
+// round takes 2 MiB of such frees, or more. True: it had not enough system calls for all that it found, so
+// the next hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
-void look_after_frees();
+bool look_after_frees();
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

@@ -72,8 +72,8 @@ Kind claim_large(const char* call, SlabHeader* header) {
 
 void release_far(SlabHeader* header, Kind kind) {
   kind == Kind::huge ? pages::release_huge(header) : pages::release_span(header);
-  // For a span, release_span has just purged what exceeds the budget.
-  if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick();
+  // For a span, free just returned what exceeds the budget.
+  if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick(kCallsAfterFree);
 }
 
 void release_large(SlabHeader* header, Kind kind) {

@@ -10,8 +10,9 @@ namespace hummock::heap {
 struct Observer {
   const uint32_t* asked;  // a word that others may write at any time. Atomic, relaxed; never null
   uint32_t seen;          // its value that needs no answer any more. Atomic, relaxed: a hint
-  void (*serve)();     // does a little of what was asked, and note_freed() to be called again soon. Any slow
-                       // path calls it, with locks down to `heap`
+  // Does a little of what was asked, with *calls to the system at most (pages::kMostCalls), and note_freed()
+  // to be called again soon. Any slow path calls it, with locks down to `heap`.
+  void (*serve)(unsigned* calls);
   void (*in_child)();  // after a fork, in the child, with all locks of the heap held
 };
 extern Observer observer;

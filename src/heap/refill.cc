@@ -110,14 +110,14 @@ void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
 namespace {
 
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
-  if (heap->shortages % kShortagesPerFlush == 0) flush_remote(heap);
+  const bool flushed = heap->shortages % kShortagesPerFlush == 0 && flush_remote(heap);
+  const bool sweeps = ++heap->shortages % kShortagesPerSweep == 0;
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (due && tick_pending() && tick()) sweep(heap, kSweepOfTick, size_class);
-  check_bin(heap, size_class);
-  if (++heap->shortages % kShortagesPerSweep == 0) {
-    if (is_asked()) tick();
-    sweep(heap, 1, size_class);
+  if ((due && tick_pending()) || (sweeps && is_asked())) {
+    if (tick(flushed ? kCallsAfterFree : pages::kMostCalls)) sweep(heap, kSweepOfTick, size_class);
   }
+  check_bin(heap, size_class);
+  if (sweeps) sweep(heap, 1, size_class);
   heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // For blocks of more than a page, free blocks of other slabs come before memory that was never touched.
@@ -216,7 +216,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
     unlist(heap, slab);
   }
   give_back(slab);
-  if (tick_pending()) tick();
+  if (tick_pending()) tick(kCallsAfterFree);
 }
 
 namespace {

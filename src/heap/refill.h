@@ -70,8 +70,11 @@ void claim_block(SlabHeader* slab, void* p);
 void release_remote_now(SlabHeader* slab, void* p);
 // Hands over all that waits in the remote cache.
 void flush_remote_now(Heap* heap);
-inline void flush_remote(Heap* heap) {
-  if (heap->remote.count != 0) flush_remote_now(heap);
+// True: there was some.
+inline bool flush_remote(Heap* heap) {
+  if (heap->remote.count == 0) return false;
+  flush_remote_now(heap);
+  return true;
 }
 // slab::push_remote, and what must follow: it posts the slab, or calls its shard.
 void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);

@@ -177,16 +177,28 @@ void flush_remote_now(Heap* heap) {
   for (const Chain* chain = chains.chain; chain != chains.chain + chains.count; ++chain) {
     hand_over(chain->slab, chain->first, chain->last, chain->count);
   }
-  if (heap->handed_over < kFreedPerLook) return;
-  heap->handed_over = 0;
-  look_after_frees();
+}
+
+// What became free may have been given back with one system call. One flush may empty many slabs, so while
+// something is left each free does a part of it.
+__attribute__((noinline)) void give_back_more(Heap* heap) {
+  if (pages::is_behind()) {
+    tick(kCallsAfterFree);
+  } else if (heap->handed_over >= kFreedPerLook) {
+    heap->handed_over = look_after_frees() ? kFreedPerLook : 0;
+  }
 }
 
 void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   RemoteCache& remote = heap->remote;
   put(remote, waiting_in(heap), slab, p, check);
   remote.bytes += slab::row_of(slab).block_size;
-  if (remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes) flush_remote_now(heap);
+  if (remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes) {
+    flush_remote_now(heap);
+    give_back_more(heap);
+  } else if (__builtin_expect(pages::is_behind(), false)) {
+    give_back_more(heap);
+  }
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {

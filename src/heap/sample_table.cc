@@ -243,9 +243,9 @@ bool keep(Profile* in, const Entry& sample) {
 
 }  // namespace
 
-void set_table(Profile* fresh) {
+void set_table(Profile* fresh, unsigned process) {
   used = {1, 0, 0};
-  owner = os::process_id();
+  owner = process;
   if (fresh != nullptr) fresh->head.stacks = 1;
   __atomic_store_n(&table, fresh, __ATOMIC_RELEASE);
 }

@@ -17,8 +17,8 @@ struct Sample {
   uint32_t thread;
 };
 
-// Keeps samples in this table from now on; null: nowhere. The table is zero except for `pid`.
-void set_table(hummock_profile_t* table);
+// Keeps samples of this process in this table from now on; null: nowhere. The table is zero except for `pid`.
+void set_table(hummock_profile_t* table, unsigned process);
 hummock_profile_t* current_table();
 // Writes into the head whether blocks are sampled, and the mean. The last mean stays when sampling stops.
 void tell_state(bool on, uint64_t mean);

@@ -58,24 +58,32 @@ void write_head(hummock_profile_t* table) {
                    __ATOMIC_RELEASE);  // last: who reads it sees the rest
 }
 
-// False: there is none. `shared`: of who started us. `own`: a new one.
-bool open_table(bool shared, bool own) {
+void* claim_table() {
+  return os::claim_shared(kVariable, sizeof(hummock_profile_t), offsetof(hummock_profile_t, head.pid));
+}
+
+// False: there is no table. `find` says where memory for one is to be had.
+template <class Find>
+bool open_table(Find find) {
   if (current_table() != nullptr) return true;
   if (__atomic_exchange_n(&opening, true, __ATOMIC_ACQUIRE)) return false;
   if (current_table() == nullptr) {
-    void* memory =
-        shared ? os::claim_shared(kVariable, sizeof(hummock_profile_t), offsetof(hummock_profile_t, head.pid))
-               : nullptr;
-    if (memory == nullptr && own) memory = os::map_shared(HUMMOCK_PROFILE_NAME, sizeof(hummock_profile_t));
-    if (auto* table = static_cast<hummock_profile_t*>(memory)) {
-      table->head.pid = os::process_id();
+    if (auto* table = static_cast<hummock_profile_t*>(find())) {
+      const unsigned process = os::process_id();
+      table->head.pid = process;
       write_head(table);
-      set_table(table);
+      set_table(table, process);
       tell_state(true, relaxed(profiled));
     }
   }
   __atomic_store_n(&opening, false, __ATOMIC_RELEASE);
   return current_table() != nullptr;
+}
+
+// That of who started us, or a new one.
+void* find_memory() {
+  void* memory = claim_table();
+  return memory != nullptr ? memory : os::map_shared(HUMMOCK_PROFILE_NAME, sizeof(hummock_profile_t));
 }
 
 // Counts that were drawn for another mean are no more.
@@ -113,7 +121,7 @@ void add(void* block, size_t size) {
   if (relaxed(profiled) == 0) return;
   if (current_table() == nullptr) {
     const bool look = __atomic_exchange_n(&claims, false, __ATOMIC_RELAXED);
-    if (look && !open_table(true, false)) switch_to(0);  // nobody would see the samples
+    if (look && !open_table(claim_table)) switch_to(0);  // nobody would see the samples
     if (current_table() == nullptr) return;
   }
   const int saved = errno;
@@ -125,7 +133,8 @@ void add(void* block, size_t size) {
   HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
   errno = saved;
   // The request has waited for a call that leaves the fast path: this thread holds no lock here.
-  if (is_asked()) observer.serve();
+  unsigned calls = 1;
+  if (is_asked()) observer.serve(&calls);
 }
 
 void end(const hummock_profile_sample_t& sample) {
@@ -139,14 +148,42 @@ uint64_t mean() {
   return __atomic_load_n(&mean_now, __ATOMIC_SEQ_CST);
 }
 
-int set_mean(uint64_t mean) {
+namespace {
+
+int why_not(uint64_t mean) {
   if (mean > kMostMean) return EINVAL;
   initialise();
-  if (sees_every_call()) return EPERM;
-  if (mean != 0 && !open_table(true, true)) return ENOMEM;
+  return sees_every_call() ? EPERM : 0;
+}
+
+int set_mean_now(uint64_t mean) {
   switch_to(mean);
   tell_state(mean != 0, mean);
   return 0;
+}
+
+}  // namespace
+
+int set_mean(uint64_t mean) {
+  if (const int error = why_not(mean)) return error;
+  return mean == 0 || open_table(find_memory) ? set_mean_now(mean) : ENOMEM;
+}
+
+bool set_mean_some(uint64_t mean, os::SharedInSteps* so_far, int* error) {
+  *error = why_not(mean);
+  if (*error != 0) return true;
+  if (mean != 0 && current_table() == nullptr) {
+    if (so_far->memory == nullptr) {
+      if (os::shares_memory(kVariable) && open_table(claim_table)) return false;
+      if (!os::map_shared_some(so_far, HUMMOCK_PROFILE_NAME, sizeof(hummock_profile_t))) return false;
+      *error = ENOMEM;
+      return so_far->memory == nullptr;
+    }
+    if (open_table([so_far] { return so_far->memory; })) so_far->memory = nullptr;
+    return false;
+  }
+  *error = set_mean_now(mean);
+  return true;
 }
 
 void start(uint64_t mean) {
@@ -163,7 +200,7 @@ void start(uint64_t mean) {
 
 void in_child() {
   if (sees_every_call()) return;
-  set_table(nullptr);
+  set_table(nullptr, 0);
   opening = false;
   claims = os::shares_memory(kVariable) && mean_last != 0;
   switch_to(claims ? mean_last : 0);

@@ -12,6 +12,7 @@
 
 #include "heap/allocate.h"
 #include "heap/sample_table.h"
+#include "os/os.h"
 
 namespace hummock::heap {
 
@@ -25,6 +26,9 @@ inline constexpr uint64_t kMostMean = uint64_t{1} << 40;
 // Starts, stops, or changes the mean. Returns 0; EINVAL; ENOMEM without memory that others can read; EPERM
 // while a mode or hook sees every call. Any thread, at any time; takes no lock.
 int set_mean(uint64_t mean);
+// A step of it, of four system calls at most, but for what claim_shared() makes. False: there are more. One
+// thread at a time; `so_far` begins with {}.
+bool set_mean_some(uint64_t mean, os::SharedInSteps* so_far, int* error);
 uint64_t mean();
 
 // At the start of the program, if the options ask for samples. If the parent process shares memory for them,

@@ -98,7 +98,7 @@ void give_small(UserHeap* heap, SlabHeader* slab, void* p) {
   if (slab->live != 0 || is_spare(open, slab)) return;
   open.remove(slab);
   slab::destroy(slab);
-  if (tick_pending()) tick();
+  if (tick_pending()) tick(kCallsAfterFree);
 }
 
 void destroy_all(SlabList& slabs) {

@@ -10,20 +10,21 @@
 #include "os/linux_uncancelled.h"
 
 namespace hummock::os {
-NoFileSignals::NoFileSignals() {
-  sigset_t both;
-  sigemptyset(&both);
-  sigaddset(&both, SIGPIPE);
-  sigaddset(&both, SIGXFSZ);
-  pthread_sigmask(SIG_BLOCK, &both, &mask_before_);
+NoFileSignals::NoFileSignals(bool pipes) {
+  sigset_t set;
+  sigemptyset(&set);
+  if (pipes) sigaddset(&set, SIGPIPE);
+  sigaddset(&set, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
   sigemptyset(&waited_before_);
-  // Else it would have come.
-  if (sigismember(&mask_before_, SIGPIPE) == 1 || sigismember(&mask_before_, SIGXFSZ) == 1)
-    sigpending(&waited_before_);
+  const bool pipe_was = sigismember(&mask_before_, SIGPIPE) == 1;
+  const bool size_was = sigismember(&mask_before_, SIGXFSZ) == 1;
+  if (size_was || (pipes && pipe_was)) sigpending(&waited_before_);  // else it would have come
+  changed_ = !size_was || (pipes && !pipe_was);
 }
 
 NoFileSignals::~NoFileSignals() {
-  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  if (changed_) pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 void NoFileSignals::note_failure() {
@@ -40,7 +41,7 @@ void NoFileSignals::note_failure() {
 
 int set_file_length(int fd, size_t size) {
   const Uncancelled uncancelled;
-  NoFileSignals no_signals;
+  NoFileSignals no_signals(false);
   const int result = ftruncate(fd, static_cast<off_t>(size));
   if (result != 0) no_signals.note_failure();
   return result;
@@ -64,7 +65,9 @@ bool write_all(int fd, const char* bytes, size_t length) {
   return length == 0;
 }
 
-size_t read_file(const char* path, char* out, size_t room) {
+namespace {
+
+size_t read_from(const char* path, char* out, size_t room, bool to_end) {
   const int saved = errno;
   const Uncancelled uncancelled;
   size_t length = 0;
@@ -75,12 +78,23 @@ size_t read_file(const char* path, char* out, size_t room) {
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       length += static_cast<size_t>(got);
+      if (!to_end) break;
     }
     close(fd);
   }
   out[length] = '\0';
   errno = saved;
   return length;
+}
+
+}  // namespace
+
+size_t read_file(const char* path, char* out, size_t room) {
+  return read_from(path, out, room, true);
+}
+
+size_t read_value(const char* path, char* out, size_t room) {
+  return read_from(path, out, room, false);
 }
 
 const char* text_after(const char* text, const char* key, size_t* length) {
@@ -109,7 +123,7 @@ uint64_t number_after(const char* text, const char* key) {
 
 uint64_t number_in_file(const char* path, const char* key) {
   char text[4096];
-  return read_file(path, text, sizeof text) == 0 ? kNoNumber : number_after(text, key);
+  return read_value(path, text, sizeof text) == 0 ? kNoNumber : number_after(text, key);
 }
 
 }  // namespace hummock::os

@@ -12,6 +12,9 @@ inline constexpr uint64_t kNoNumber = ~uint64_t{0};
 // The file's first room - 1 bytes, ended by NUL; 0 bytes when it cannot be read. Keeps errno.
 size_t read_file(const char* path, char* out, size_t room);
 
+// The same of a file that one read has whole, as those of one value: three system calls.
+size_t read_value(const char* path, char* out, size_t room);
+
 // The file under a number that is out of the way of the program's own.
 int move_away(int fd);
 
@@ -19,7 +22,7 @@ int move_away(int fd);
 // first number of the text.
 uint64_t number_after(const char* text, const char* key);
 
-// Likewise of a file, whose first 4 KiB are looked at.
+// Likewise of a file, whose first 4 KiB are looked at: three system calls.
 uint64_t number_in_file(const char* path, const char* key);
 
 // The rest of the line after `key` and what separates it (spaces, ':', '=', '"'); its length in `*length`.

@@ -20,18 +20,27 @@ constexpr Version kVersions[] = {
     {":memory:/", "/sys/fs/cgroup/memory", {"/memory.limit_in_bytes", "/memory.soft_limit_in_bytes"}}};
 constexpr unsigned kOwnFiles[] = {2, 1};  // a soft limit of version 1 bounds nobody
 
-// Written by the first call, and then by who calls, one at a time.
-char folder[kPathRoom];  // of the process's own group; empty: it has none
-const Version* version;
+// Written by who asks, one thread at a time. The first answer takes several steps, in this order.
+enum class Step : uint8_t { find, check, above, own };
+Step step;
+unsigned candidate;          // of kVersions, for `find` and `check`
+char folders[2][kPathRoom];  // of the process's own group, by version; empty: it has none
+const Version* version;      // whose folder counts
+size_t length;               // for `above`: of the part of the folder's path that is looked at
+unsigned turn;               // likewise, and for `own`: whose file is looked at next
 size_t own[2] = {SIZE_MAX, SIZE_MAX};
+unsigned looked;           // at how many files of its own, so far
 size_t others = SIZE_MAX;  // the machine's memory, and the limits of the groups that the own one stands in
-unsigned turn;
+
+char* folder_of(const Version& each) {
+  return folders[&each - kVersions];
+}
 
 // SIZE_MAX: no limit, as "max" and a missing file say.
-size_t limit_in(size_t length, const char* file) {
+size_t limit_in(const char* folder, size_t part, const char* file) {
   char path[kPathRoom + 32];
-  memcpy(path, folder, length);
-  strcpy(path + length, file);
+  memcpy(path, folder, part);
+  strcpy(path + part, file);
   const uint64_t number = number_in_file(path, "");
   return number == kNoNumber ? SIZE_MAX : static_cast<size_t>(number);
 }
@@ -40,62 +49,94 @@ bool exists(const char* path) {
   return access(path, F_OK) == 0;
 }
 
+bool is_root(const Version& each) {
+  return strlen(folder_of(each)) == strlen(each.root);
+}
+
 // "0::/a/b" and "4:memory:/a/b" in /proc/self/cgroup. In a container the path may be that outside of it: then
-// the root is the own group.
-bool find_folder(const Version& each, const char* groups) {
+// the root is the own group. Four system calls.
+bool find_folder(const Version& each) {
+  char groups[4096];
+  if (read_value("/proc/self/cgroup", groups, sizeof groups) == 0) return false;
   const char* found = strstr(groups, each.line);
   if (found == nullptr) return false;
   const char* path = found + strlen(each.line) - 1;
-  const size_t root = strlen(each.root), length = strcspn(path, "\n");
-  if (root + length + 32 > sizeof folder) return false;
+  const size_t root = strlen(each.root), rest = strcspn(path, "\n");
+  if (root + rest + 32 > kPathRoom) return false;
+  char* folder = folder_of(each);
   memcpy(folder, each.root, root);
-  memcpy(folder + root, path, length);
-  folder[root + (length > 1 ? length : 0)] = '\0';
+  memcpy(folder + root, path, rest);
+  folder[root + (rest > 1 ? rest : 0)] = '\0';
   if (!exists(folder)) folder[root] = '\0';
-  if (limit_in(strlen(folder), each.file[0]) == SIZE_MAX && length <= 1 && !exists(folder)) return false;
-  version = &each;
   return true;
 }
 
-void look_above() {
+Step begin_above() {
   others = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_size();
-  if (version == nullptr) return;
-  const size_t root = strlen(version->root);
-  for (size_t length = strlen(folder); length > root;) {
-    while (length > root && folder[--length] != '/') {
-    }
-    for (unsigned i = 0; i < kOwnFiles[version - kVersions]; ++i) {
-      const size_t limit = limit_in(length, version->file[i]);
-      if (limit < others) others = limit;
-    }
-  }
+  turn = 0;
+  if (version == nullptr) return Step::own;
+  length = strlen(folder_of(*version));
+  return Step::above;
 }
 
-void look_at_first() {
-  char groups[4096];
-  if (read_file("/proc/self/cgroup", groups, sizeof groups) != 0) {
-    // Where both versions are mounted, that which has a limit counts; memory is in one of them.
-    for (const Version& each : kVersions) {
-      if (find_folder(each, groups) && limit_in(strlen(folder), each.file[0]) != SIZE_MAX) break;
+// Where both versions are mounted, that which has a limit counts; memory is in one of them.
+Step look_for() {
+  if (candidate == 2) return begin_above();
+  if (find_folder(kVersions[candidate])) return Step::check;
+  ++candidate;
+  return Step::find;
+}
+
+Step check() {
+  const Version& each = kVersions[candidate++];
+  const char* folder = folder_of(each);
+  const size_t limit = limit_in(folder, strlen(folder), each.file[0]);
+  if (limit != SIZE_MAX || !is_root(each) || exists(folder)) version = &each;
+  return limit != SIZE_MAX ? begin_above() : Step::find;
+}
+
+Step look_above() {
+  const char* folder = folder_of(*version);
+  const size_t root = strlen(version->root);
+  if (turn == 0) {
+    if (length <= root) return Step::own;
+    while (length > root && folder[--length] != '/') {
     }
   }
-  look_above();
+  const size_t limit = limit_in(folder, length, version->file[turn]);
+  if (limit < others) others = limit;
+  turn = (turn + 1) % kOwnFiles[version - kVersions];
+  return Step::above;
+}
+
+void look_at_own() {
+  const char* folder = folder_of(*version);
+  const unsigned file = looked++ % kOwnFiles[version - kVersions];
+  own[file] = limit_in(folder, strlen(folder), version->file[file]);
+}
+
+Step next_step() {
+  switch (step) {
+    case Step::find:
+      return look_for();
+    case Step::check:
+      return check();
+    case Step::above:
+      return look_above();
+    default:
+      if (version != nullptr) look_at_own();
+      return Step::own;
+  }
 }
 
 }  // namespace
 
-size_t group_limit() {
-  const bool first = others == SIZE_MAX;
-  if (first) look_at_first();
-  if (version != nullptr) {
-    const unsigned files = kOwnFiles[version - kVersions];
-    for (unsigned i = 0; i < (first ? files : 1); ++i) {
-      own[turn % files] = limit_in(strlen(folder), version->file[turn % files]);
-      ++turn;
-    }
-  }
+bool group_limit(size_t* limit) {
+  step = next_step();
+  const bool known = step == Step::own && (version == nullptr || looked >= kOwnFiles[version - kVersions]);
   const size_t least = own[0] < own[1] ? own[0] : own[1];
-  return least < others ? least : others;
+  *limit = least < others ? least : others;
+  return known;
 }
 
 }  // namespace hummock::os

@@ -26,11 +26,13 @@ int advise(void* address, size_t size, int advice) {
   return error;
 }
 
-// The size's own mode stands above that of all.
-bool is_never() {
+// A size without a file of its own has the mode of all.
+Setting read_mode(const char* path, const char** why) {
   char text[128];
-  const bool own = read_file(kTransparent2M, text, sizeof text) != 0 && strstr(text, "[inherit]") == nullptr;
-  return (own || read_file(kTransparent, text, sizeof text) != 0) && strstr(text, "[never]") != nullptr;
+  if (read_value(path, text, sizeof text) == 0 || strstr(text, "[inherit]") != nullptr) return Setting::above;
+  if (strstr(text, "[never]") == nullptr) return Setting::allowed;
+  *why = "transparent_hugepage/enabled is never";
+  return Setting::denied;
 }
 
 }  // namespace
@@ -59,20 +61,17 @@ int advise_huge(void* address, size_t size, bool wanted) {
   return advise(address, size, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
-bool transparent_allowed(const char** why) {
+Setting transparent_setting(bool above, const char** why) {
+  if (above) return read_mode(kTransparent, why) == Setting::denied ? Setting::denied : Setting::allowed;
   const int saved = errno;
   const int disabled = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);  // emulators may not know it
   errno = saved;
   // 1: off. 3: off but where advised (Linux 6.18).
   if (disabled == 1) {
     *why = "PR_SET_THP_DISABLE is set for the process";
-    return false;
+    return Setting::denied;
   }
-  if (is_never()) {
-    *why = "transparent_hugepage/enabled is never";
-    return false;
-  }
-  return true;
+  return read_mode(kTransparent2M, why);
 }
 
 int collapse(void* address, size_t size) {

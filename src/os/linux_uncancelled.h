@@ -25,7 +25,7 @@ class Uncancelled {
 // waiting for it before.
 class NoFileSignals {
  public:
-  NoFileSignals();
+  explicit NoFileSignals(bool pipes = true);  // false: of the two only the file's size can be the cause
   ~NoFileSignals();
   NoFileSignals(const NoFileSignals&) = delete;
   NoFileSignals& operator=(const NoFileSignals&) = delete;
@@ -34,9 +34,10 @@ class NoFileSignals {
 
  private:
   sigset_t mask_before_, waited_before_;
+  bool changed_;  // the mask
 };
 
-// ftruncate, with both of the above.
+// ftruncate, with both of the above: three system calls, and one more where it fails.
 int set_file_length(int fd, size_t size);
 // Writes all of it if it can, with both of the above; false when it cannot. Keeps errno.
 bool write_all(int fd, const char* bytes, size_t length);

@@ -63,6 +63,17 @@ inline bool commit(void*, size_t) {
 // out of the way of the program's own, stays open, and is closed on exec. It reads as zeros; children of a
 // fork share it. Null: not possible.
 void* map_shared(const char* name, size_t size);
+// The same in steps of at most four system calls each. One thread at a time.
+struct SharedInSteps {
+  unsigned step;  // to be made next
+  unsigned process;
+  int fd;
+  uint64_t identity;
+  void* memory;  // in the end
+};
+bool map_shared_some(SharedInSteps* so_far, const char* name, size_t size);  // true: that was all
+// In a child of fork: closes what the parent had begun.
+void forget_shared(SharedInSteps* so_far);
 
 // Unmaps address space. False: refused (the process has no mapping left).
 bool unmap(void* address, size_t size);
@@ -161,8 +172,15 @@ void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* e
 // Asks for huge pages, or for small ones, where `address` … + size is touched from now on.
 int advise_huge(void* address, size_t size, bool wanted);
 
-// Can advise_huge have an effect for this process? If not, *why says why.
-bool transparent_allowed(const char** why);
+// Can advise_huge have an effect for this process? If not, *why says why. `above`: the setting of this size
+// refers to that of all sizes, so ask for that. At most four system calls.
+enum class Setting : uint8_t { denied, allowed, above };
+Setting transparent_setting(bool above, const char** why);
+inline bool transparent_allowed(const char** why) {
+  Setting setting = transparent_setting(false, why);
+  if (setting == Setting::above) setting = transparent_setting(true, why);
+  return setting == Setting::allowed;
+}
 
 // Moves the memory of whole huge pages' address space onto huge pages. The contents stay, and other threads
 // may write meanwhile.
@@ -183,9 +201,9 @@ bool replace_by_small(void* address, size_t size);
 size_t available_bytes();
 
 // The most memory that the process's control group and the groups around it may have, or the machine's memory
-// if that is less. The first call makes many system calls; later ones read one file again, which takes three.
-// One thread at a time.
-size_t group_limit();
+// if that is less. False: call again; the first answer takes several calls, of at most four system calls
+// each. Later ones read one file again, which takes three. One thread at a time.
+bool group_limit(size_t* limit);
 
 // ---- What the region log needs -------------------------------------------------------------------
 

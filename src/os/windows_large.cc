@@ -146,9 +146,9 @@ const char* error_name(int error) {
 int advise_huge(void*, size_t, bool) {
   return ERROR_INVALID_PARAMETER;
 }
-bool transparent_allowed(const char** why) {
+Setting transparent_setting(bool, const char** why) {
   *why = "Windows has no transparent huge pages";
-  return false;
+  return Setting::denied;
 }
 int collapse(void*, size_t) {
   return ERROR_INVALID_PARAMETER;

@@ -10,14 +10,21 @@ void* map_shared(const char*, size_t) {
   return nullptr;
 }
 
+bool map_shared_some(SharedInSteps*, const char*, size_t) {
+  return true;
+}
+
+void forget_shared(SharedInSteps*) {}
+
 void program_name(char* out, size_t) {
   out[0] = '\0';
 }
 
-size_t group_limit() {
+bool group_limit(size_t* limit) {
   MEMORYSTATUSEX status = {};
   status.dwLength = sizeof status;
-  return GlobalMemoryStatusEx(&status) ? static_cast<size_t>(status.ullTotalPhys) : 0;
+  *limit = GlobalMemoryStatusEx(&status) ? static_cast<size_t>(status.ullTotalPhys) : 0;
+  return true;
 }
 
 unsigned thread_id() {

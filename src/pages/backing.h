@@ -90,8 +90,8 @@ extern size_t advised_bytes;
 extern size_t huge_refusals;  // calls for large pages that were refused
 
 // Moves 2 MiB in use onto a huge page, if that is wanted and due: it takes 1/50 of the time at most. No lock
-// may be held.
-void collapse_one();
+// may be held. True: it made system calls, four at most.
+bool collapse_one();
 // The heap has grown. Called with page_lock held.
 void expect_collapses();
 

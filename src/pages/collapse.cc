@@ -138,37 +138,41 @@ void note_refusal(uint64_t now, HugePage* page, const char* why) {
   os::Event().log("Collapse failed", page == nullptr ? nullptr : page->start(), kHugePageSize, 0, why);
 }
 
-// Its own step at first, and after each refusal.
+// A step or two of their own, at first and after each refusal.
 void look_at_settings(uint64_t now) {
+  static bool above;  // atomic, relaxed: two threads that ask for the same are harmless
   const char* why = nullptr;
-  if (!os::transparent_allowed(&why)) return note_refusal(now, nullptr, why);
-  __atomic_store_n(&allowed, true, __ATOMIC_RELAXED);
+  const os::Setting setting = os::transparent_setting(relaxed(above), &why);
+  set_relaxed(above, setting == os::Setting::above);
+  if (setting == os::Setting::denied) return note_refusal(now, nullptr, why);
+  if (setting == os::Setting::allowed) __atomic_store_n(&allowed, true, __ATOMIC_RELAXED);
 }
 
 }  // namespace
 
-void collapse_one() {
-  if (!os::kHasTransparent || !is_worth_it()) return;
+bool collapse_one() {
+  if (!os::kHasTransparent || !is_worth_it()) return false;
   const uint64_t now = os::now_ms();
-  if (now < __atomic_load_n(&due, __ATOMIC_RELAXED) || !back_off.may(now)) return;
-  if (!__atomic_load_n(&allowed, __ATOMIC_RELAXED)) return look_at_settings(now);
+  if (now < __atomic_load_n(&due, __ATOMIC_RELAXED) || !back_off.may(now)) return false;
+  if (!__atomic_load_n(&allowed, __ATOMIC_RELAXED)) return look_at_settings(now), true;
   bool more = false;
   HugePage* page = find_promotable(&more);
   if (!more) __atomic_store_n(&due, now + kIdleMs, __ATOMIC_RELAXED);
-  if (page == nullptr) return;
+  if (page == nullptr) return more;
   os::Event event;
   const uint64_t before = os::now_ns();
   const int error = promote(page);
   const uint64_t took = os::now_ns() - before;
   __atomic_store_n(&due, now + took * kShare / 1000000, __ATOMIC_RELAXED);
   end(page, error == 0);
-  if (error != 0) return note_refusal(now, page, os::error_name(error));
+  if (error != 0) return note_refusal(now, page, os::error_name(error)), true;
   if (took < kSlow) {
     back_off.served();
   } else {
     back_off.refused(now);
   }
   if (took >= kWorthLogging) event.log("Collapse", page->start(), kHugePageSize, 0);
+  return true;
 }
 
 void expect_collapses() {

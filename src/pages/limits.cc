@@ -44,20 +44,30 @@ void empty_caches() {
 
 }  // namespace
 
-void renew_limits() {
-  if (__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return;
-  const size_t group = has_percentage() ? os::group_limit() : 0;
+bool renew_limits_some() {
+  if (__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return true;
+  size_t group = 0;
+  if (has_percentage() && !os::group_limit(&group)) {
+    __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
+    return false;
+  }
   const size_t hard = in_bytes(options::values.limit_hard, group);
   const size_t soft = in_bytes(options::values.limit_soft, group);
   set_relaxed(limits.hard, hard);
   set_relaxed(limits.soft, hard != 0 && (soft == 0 || soft > hard) ? hard : soft);
   __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
+  return true;
 }
 
-bool renew_limits_in_turn(uint64_t now) {
-  if (!has_percentage() || now < relaxed(next_look)) return false;
-  set_relaxed(next_look, now + kPauseMs);
-  renew_limits();
+void renew_limits() {
+  while (!renew_limits_some()) {
+  }
+}
+
+bool renew_limits_in_turn(uint64_t now, unsigned* calls) {
+  if (!has_percentage() || now < relaxed(next_look) || *calls < kMostCalls) return false;
+  *calls = 0;
+  if (renew_limits_some()) set_relaxed(next_look, now + kPauseMs);
   return true;
 }
 

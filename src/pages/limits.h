@@ -17,11 +17,13 @@ struct Limits {
 };
 extern Limits limits;
 
-// Computes the limits from the options. For a percentage it reads the group's limit: three system calls, many
-// the first time. Call it after each change of an option.
+// Computes the limits from the options. For a percentage it reads the group's limit. Call it after each
+// change of an option.
 void renew_limits();
-// Does the same if it is due; true: it was.
-bool renew_limits_in_turn(uint64_t now_ms);
+// Does a step of it, with at most four system calls; true: that was the last.
+bool renew_limits_some();
+// Does a step if one is due and *calls is four; true: it did.
+bool renew_limits_in_turn(uint64_t now_ms, unsigned* calls);
 
 // May so many more bytes be in use? Called where spans and mappings are taken, so the fast path pays nothing.
 // If only the span caches are in the way, it empties them. False: no, and it counts as a refusal.

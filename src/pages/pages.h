@@ -61,9 +61,15 @@ extern base::OwnLine<bool> behind;  // atomic, relaxed
 inline bool is_behind() {
   return relaxed(behind.value);
 }
-// Purges, with a few system calls, some of what has been free for long enough or is beyond the budget; see
-// also collapse_one(). Cheap when nothing is due. True if the last timed tick is a while ago.
-bool tick(uint64_t now_ms);
+inline void set_behind(bool is) {
+  if (is_behind() != is) set_relaxed(behind.value, is);
+}
+// The most system calls that a call makes, apart from those that bring or end its own memory. Functions with
+// a parameter `calls` make at most so many, and subtract those that they made.
+inline constexpr unsigned kMostCalls = 4;
+// Purges some of what has been free for long enough or is beyond the budget; see also collapse_one(). Cheap
+// when nothing is due. True if the last timed tick is a while ago.
+bool tick(uint64_t now_ms, unsigned* calls);
 // Makes all memory due that is free now: the next ticks purge it.
 void ask_trim(uint64_t now_ms);
 // Purges all but `keep` bytes. True if it purged something.
@@ -73,6 +79,8 @@ bool purge_all(size_t keep);
 // each (part_bytes), and returns the bytes.
 bool can_purge_inside(const SlabHeader* slab);
 size_t purge_inside(const SlabHeader* slab, uint16_t pages);
+// The pages that purge_inside purges with so many system calls. Sets *calls to their number.
+uint16_t pages_within(uint16_t pages, unsigned* calls);
 // Puts the slab on small pages, unless the user asked for the huge page that it is on: then false.
 bool split_huge_page(const SlabHeader* slab);
 

@@ -238,6 +238,7 @@ void after_slice(os::Event& event, const Slice& slice, uint64_t now) {
 
 // True: nothing that is due is left.
 bool purge_some(uint64_t before, size_t keep, Slice* slice) {
+  if (slice->calls == 0) return false;
   const bool dropped = drop_kept(before, keep) != 0;
   if (dropped) --slice->calls;
   os::Event event;
@@ -287,40 +288,45 @@ bool dirty_over_budget() {
 }
 
 void purge_excess(unsigned slots) {
-  if (relaxed(tick_time) < relaxed(refused_until)) return;
+  const bool few = slots < kSlotsPerCall;
+  if (relaxed(tick_time) < relaxed(refused_until) || (few && is_behind())) return;
   Slice slice = {1, 0, nullptr, false};
   os::Event event;
   purge_queued(0, budget_slots(), slots + slots / 2, &slice);
   after_slice(event, slice, relaxed(tick_time));
+  if (few) set_behind(true);  // the next free of this call may be too much again
 }
 
 namespace {
 
-__attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed) {
+__attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed, unsigned* calls) {
   if (timed) {
     __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
     halve_regret(now, decay);
-    if (renew_limits_in_turn(now)) return;  // that is enough for one call
+    if (renew_limits_in_turn(now, calls)) return;  // a call does the one or the other
   }
   if (now < relaxed(refused_until)) return;
-  Slice slice = {kCallsPerTick, 0, nullptr, false};
+  const unsigned most = *calls < kCallsPerTick ? *calls : kCallsPerTick;
+  Slice slice = {most, 0, nullptr, false};
   uint64_t before = now > decay / 2 ? now - decay / 2 : 0;
   if (before < relaxed(trim_before)) before = relaxed(trim_before);
   const bool done = purge_some(before, budget_slots(), &slice);
-  if (is_behind() == done) set_relaxed(behind.value, !done);
-  if (slice.calls == kCallsPerTick) collapse_one();  // only a call that purged nothing does this
+  *calls -= most - slice.calls;
+  // Where all calls were made, what this call of the program still frees waits for the next.
+  set_behind(!done || slice.calls == 0);
+  if (timed && *calls == kMostCalls && collapse_one()) *calls = 0;  // a call does the one or the other
 }
 
 }  // namespace
 
-bool tick(uint64_t now) {
+bool tick(uint64_t now, unsigned* calls) {
   const int64_t decay = options::values.decay_ms;
   if (decay < 0) return false;
   if (relaxed(tick_time) != now) set_relaxed(tick_time, now);
   const bool timed = now - __atomic_load_n(&last_tick, __ATOMIC_RELAXED) >= kTickMs;
   if (timed || is_behind() || dirty_over_budget()) {
-    give_what_is_due(now, static_cast<uint64_t>(decay), timed);
+    give_what_is_due(now, static_cast<uint64_t>(decay), timed, calls);
   }
   return timed;
 }
@@ -357,6 +363,18 @@ bool split_huge_page(const SlabHeader* slab) {
   make_small(&first);
   make_small(&last);
   return first.backing == Backing::small && last.backing == Backing::small;
+}
+
+uint16_t pages_within(uint16_t pages, unsigned* calls) {
+  unsigned taken = 0, made = 0;
+  for (uint32_t left = pages; left != 0 && made < *calls; ++made) {
+    const unsigned first = base::lowest_bit(left);
+    const uint32_t run = base::low_mask(ones_at(left, first)) << first;
+    taken |= run;
+    left &= ~run;
+  }
+  *calls = made;
+  return static_cast<uint16_t>(taken);
 }
 
 size_t purge_inside(const SlabHeader* slab, uint16_t pages) {

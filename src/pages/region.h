@@ -117,7 +117,8 @@ void tell_use();
 
 bool dirty_over_budget();
 // So many slots were freed, and more is dirty than the budget. Purges about one and a half times as many,
-// because the budget is smaller now. One system call.
+// because the budget is smaller now. One system call; none if they are few and ticks are behind, because one
+// call may free many spans.
 void purge_excess(unsigned slots);
 
 // Adds a region that has room for a span of so many slots. No lock is held during the system call. False:

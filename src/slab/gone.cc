@@ -163,12 +163,16 @@ bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
   return true;
 }
 
-size_t purge(SlabHeader* slab, Held* held) {
-  uint16_t before = 0;  // nobody else writes gone.remote
+size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
+  uint16_t before = 0;  // nobody else writes it
   if ((held->gone & kGone) != 0) before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
   const Chain chain = {held->first, held->count - count_gone(slab, before)};
   unsigned free = 0;
   if (can_purge(slab)) free = free_pages(slab, blocks_of(slab, chain, before)) & ~unsigned{before};
+  unsigned made = *calls;
+  free = pages::pages_within(static_cast<uint16_t>(free & ~unsigned{*done}), &made);
+  *done |= static_cast<uint16_t>(free);
+  *calls -= made;
   const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
   leave_out(slab, held, chain, gone);  // first: the links are in the pages
   if (gone != 0) {

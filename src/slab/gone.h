@@ -61,8 +61,9 @@ struct Held {
 // is pushed back, the slab cannot become empty, so it stays this slab.
 bool take_back(SlabHeader* slab, uint64_t word, Held* held);
 
-// Purges the pages that hold nothing but these blocks. Returns the bytes.
-size_t purge(SlabHeader* slab, Held* held);
+// Purges the pages that hold nothing but these blocks, except *done, with at most *calls to the system. Adds
+// the pages to *done, subtracts the calls. Returns the bytes.
+size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls);
 
 }  // namespace hummock::slab
 

@@ -173,7 +173,7 @@ namespace {
 
 // Memory that an earlier use of the slot left is hidden under the slab, or purged if too much is hidden.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
-  const bool much = !zeroed && pages::hides_much() && pages::can_purge_inside(slab);
+  const bool much = !zeroed && !pages::is_behind() && pages::hides_much() && pages::can_purge_inside(slab);
   if (much) pages::hidden_regret.value.note_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;

@@ -1,6 +1,6 @@
 // Counts executed instructions by single-stepping a child of fork, which carries out one call after
-// another as told. Only for machines whose kernel can single-step (x86-64 and 64-bit ARM; not under an
-// emulator).
+// another as told; or the system calls that it makes. Only for machines whose kernel can single-step (x86-64
+// and 64-bit ARM; not under an emulator).
 #ifndef HUMMOCK_TESTS_SPACE_STEPPER_H
 #define HUMMOCK_TESTS_SPACE_STEPPER_H
 
@@ -24,7 +24,10 @@ struct Meter {
 };
 inline Meter* meter;
 
-inline constexpr int kKinds = 6;
+enum class What { instructions, system_calls };
+inline What what = What::instructions;
+
+inline constexpr int kKinds = 9;
 struct Counts {
   uint64_t most[kKinds] = {};
   uint64_t calls[kKinds] = {};
@@ -46,6 +49,7 @@ __attribute__((noinline)) void counted(int kind, Call call) {
   call();
   asm volatile("" ::: "memory");
   meter->counting = 0;
+  if (what == What::system_calls) trap();
 }
 
 inline void open_meter() {
@@ -61,6 +65,35 @@ inline void stay_here() {
   CPU_ZERO(&here);
   CPU_SET(static_cast<size_t>(sched_getcpu()), &here);
   sched_setaffinity(0, sizeof here, &here);  // refused: it takes longer
+}
+
+// From the trap of counted() to the end of the call. False: the child is no more.
+inline bool step(pid_t child, int* status, uint64_t* steps) {
+  bool begun = false;
+  while (!begun || meter->counting != 0) {
+    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) abort();
+    waitpid(child, status, 0);
+    if (!WIFSTOPPED(*status)) return false;
+    if (WSTOPSIG(*status) != SIGTRAP) break;
+    begun = begun || meter->counting != 0;
+    *steps += begun;
+  }
+  return true;
+}
+
+// To the second trap.
+inline bool count_system_calls(pid_t child, int* status, uint64_t* calls) {
+  constexpr int kAtCall = SIGTRAP | 0x80;
+  ptrace(PTRACE_SETOPTIONS, child, nullptr, reinterpret_cast<void*>(long{PTRACE_O_TRACESYSGOOD}));
+  for (bool inside = false;;) {
+    if (ptrace(PTRACE_SYSCALL, child, nullptr, nullptr) != 0) abort();
+    waitpid(child, status, 0);
+    if (!WIFSTOPPED(*status)) return false;
+    if (WSTOPSIG(*status) == SIGTRAP) return true;
+    if (WSTOPSIG(*status) != kAtCall) continue;
+    inside = !inside;
+    *calls += inside && meter->counting != 0;
+  }
 }
 
 // Runs `work` in a child; counts what it does inside counted(). Returns the child's wait status.
@@ -83,20 +116,13 @@ int run(Work work, Counts* counts) {
       waitpid(child, &status, 0);
       continue;
     }
-    // The trap of counted(): step to the end of the call.
-    bool begun = false;
-    uint64_t steps = 0;
-    while (!begun || meter->counting != 0) {
-      if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) abort();
-      waitpid(child, &status, 0);
-      if (!WIFSTOPPED(status)) return status;
-      if (WSTOPSIG(status) != SIGTRAP) break;
-      begun = begun || meter->counting != 0;
-      steps += begun;
-    }
+    uint64_t count = 0;
+    const bool lives = what == What::instructions ? step(child, &status, &count)
+                                                  : count_system_calls(child, &status, &count);
+    if (!lives) return status;
     const int kind = meter->kind;
-    if (steps > counts->most[kind]) counts->most[kind] = steps;
-    counts->sum[kind] += steps;
+    if (count > counts->most[kind]) counts->most[kind] = count;
+    counts->sum[kind] += count;
     ++counts->calls[kind];
     ptrace(PTRACE_CONT, child, nullptr, nullptr);
     waitpid(child, &status, 0);

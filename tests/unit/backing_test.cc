@@ -282,8 +282,7 @@ TEST_CASE("a collapse that is refused is not tried again at once") {
   collapse_one();
   CHECK(says.collapses == 1);
   pass(1);
-  collapse_one();  // looks at the system's settings again
-  collapse_one();
+  for (int i = 0; i < 3; ++i) collapse_one();  // looks at the system's settings again, in two steps at most
   CHECK(says.collapses == 2);
   for (void* block : blocks) hummock_free(block);
 }

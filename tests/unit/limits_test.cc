@@ -274,6 +274,10 @@ TEST_CASE("sizes and percentages") {
     INFO(bad);
     CHECK(hummock_option_set("limit_soft", bad) == EINVAL);
   }
-  CHECK(hummock::os::group_limit() > 0);
-  CHECK(hummock::os::group_limit() <= size_t{1} << 50);
+  size_t limit = 0;
+  int steps = 1;
+  while (!hummock::os::group_limit(&limit) && steps < 1000) ++steps;
+  CHECK(steps < 1000);
+  CHECK(limit > 0);
+  CHECK(limit <= size_t{1} << 50);
 }

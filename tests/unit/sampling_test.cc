@@ -18,9 +18,9 @@ namespace {
 // The tables of one test, in place of the process's.
 struct OwnTable {
   OwnTable() : before(sampling::current_table()), table(std::make_unique<hummock_profile_t>()) {
-    sampling::set_table(table.get());
+    sampling::set_table(table.get(), hummock::os::process_id());
   }
-  ~OwnTable() { sampling::set_table(before); }
+  ~OwnTable() { sampling::set_table(before, hummock::os::process_id()); }
   hummock_profile_t* before;
   std::unique_ptr<hummock_profile_t> table;
 };
