@@ -11,6 +11,7 @@
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 
 namespace hummock::pages {
 namespace {
@@ -88,7 +89,7 @@ SlabHeader* map_huge(size_t bytes, size_t align) {
 
 // So many bytes without memory will be touched.
 void note_fresh(size_t bytes) {
-  note_clean(static_cast<uint32_t>(bytes / kSlotSize));
+  slot_regret.value.note_needed(bytes / kSmallPage);
 }
 
 // Rounded up to whole pages, at least one; 0: too many.

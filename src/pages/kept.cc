@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
+#include "pages/regret.h"
 
 namespace hummock::pages {
 
@@ -73,7 +74,7 @@ SlabHeader* fit(SlabHeader* header, size_t bytes, size_t* tail) {
       return nullptr;
     }
     note_resized(header, before, bytes);
-    note_clean(static_cast<uint32_t>(slots_in(bytes - before)));
+    slot_regret.value.note_needed((bytes - before) / kSmallPage);
     header->bytes = bytes;
   } else {
     *tail = tail_worth(before - bytes);
@@ -199,7 +200,7 @@ size_t drop_kept(uint64_t before, size_t most_dirty) {
     tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
     bytes = tail == nullptr ? oldest->bytes : take_tail(oldest);
     if (tail == nullptr) unkeep(oldest);
-    if (!due) note_excess(static_cast<uint32_t>(slots_in(bytes)));
+    if (!due) slot_regret.value.note_purged(bytes / kSmallPage);
   }
   tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);
   return bytes;

@@ -5,6 +5,7 @@
 #include "pages/metadata.h"
 #include "pages/pages.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 #include "pages/runs.h"
 #include "pages/span_cache.h"
 
@@ -106,7 +107,7 @@ bool take_slots(SlabHeader* run, unsigned first, unsigned slots) {
     zeroed = zeroed && (page->dirty & ~page->unread & mask) == 0;
     clean += take(page, mask, part);
   });
-  count_clean(clean);
+  if (clean != 0) slot_regret.value.note_needed(clean * kSlotSize / kSmallPage);
   reused_slots += slots - clean;
   count_taken(slots);
   cut_run(run, first, slots);

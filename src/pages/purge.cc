@@ -22,6 +22,7 @@ size_t purged_slots;
 size_t high_used;
 uint64_t tick_time;
 base::OwnLine<bool> behind;
+base::OwnLine<Regret> slot_regret;
 
 namespace {
 
@@ -35,20 +36,14 @@ constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
 uint64_t last_flush;  // ms, of some span cache entries
 unsigned next_flush;
-// A program that frees and allocates in turns would purge the same memory and fault it in again each time. So
-// slots that were purged for being over the budget, and were needed again, raise the budget. Both counts are
-// halved as time passes, as high_used is. Guarded by page_lock.
-uint32_t excess_purged;  // slots purged for being over the budget, and not needed since
-uint32_t
-    regretted;  // of those, slots that were needed again. Written under page_lock; read without, as a hint
-uint64_t regret_halved;  // ms
+uint64_t regret_halved;  // ms. Guarded by page_lock
 
 uint64_t trim_before;  // ms; atomic, relaxed: memory that was free then is due
 
 uint64_t refused_until;  // ms; atomic, relaxed: after a refusal not every free asks again
 
 size_t regret() {
-  const size_t slots = relaxed(regretted);
+  const size_t slots = slot_regret.value.bytes() / kSlotSize;
   const size_t most = relaxed(high_used) + kMostRegret / kSlotSize;
   return slots < most ? slots : most;
 }
@@ -57,8 +52,7 @@ void halve_regret(uint64_t now, uint64_t period) {
   os::LockGuard guard(page_lock);
   if (now - regret_halved < period) return;
   regret_halved = now;
-  excess_purged /= 2;
-  set_relaxed(regretted, regretted / 2);
+  slot_regret.value.halve();
   hidden_regret.value.halve();
   slab_regret.value.halve();
   tell_use();
@@ -224,7 +218,7 @@ bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
     if (slice->calls == 0) return false;
     if (most < kSlotsPerCall) most = kSlotsPerCall;
     const Run run = due ? oldest_run(most, before) : largest_run(most);
-    if (!due) excess_purged += run.slots;
+    if (!due) slot_regret.value.note_purged(run.slots * kSlotSize / kSmallPage);
     purge_run(run, slice);
     if (slice->refused) break;
   }
@@ -261,23 +255,6 @@ void flush_some(uint64_t now, uint64_t decay) {
 }
 
 }  // namespace
-
-void note_excess(uint32_t slots) {
-  os::LockGuard guard(page_lock);
-  excess_purged += slots;
-}
-
-void count_clean(uint32_t slots) {
-  const uint32_t again = slots < excess_purged ? slots : excess_purged;
-  if (again == 0) return;
-  excess_purged -= again;
-  set_relaxed(regretted, regretted + again);
-}
-
-void note_clean(uint32_t slots) {
-  os::LockGuard guard(page_lock);
-  count_clean(slots);
-}
 
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);

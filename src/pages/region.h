@@ -154,11 +154,6 @@ void unmap_kept();
 inline constexpr uint64_t kForEver = ~uint64_t{0};
 // Unmaps all of them, when address space is short. False: there were none.
 bool drop_all_kept();
-// Slots were purged for being over the budget. page_lock is not held.
-void note_excess(uint32_t slots);
-// Slots without memory were taken. The first needs page_lock, the second takes it.
-void count_clean(uint32_t slots);
-void note_clean(uint32_t slots);
 
 void huge_lock();
 void huge_unlock();
