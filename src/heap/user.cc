@@ -180,27 +180,29 @@ void user_release(UserHeap* heap, void* p) {
   user_give(heap, p);
 }
 
+namespace {
+
+void give(UserHeap* heap, const char* call, SlabHeader* header, void* p, bool large) {
+  os::LockGuard guard(heap->lock);
+  if (large) return release_large(header, claim_large(call, header));
+  // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
+  check_live(call, header, p, base::die);
+  give_small(heap, header, p);
+}
+
+}  // namespace
+
 void user_give(UserHeap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
   if (heap->samples && sampling::release(block, p)) return;
-  os::LockGuard guard(heap->lock);
-  if (block.is_large()) {
-    release_large(block.header, claim_large("hummock_heap_free", block.header));
-  } else {
-    // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
-    check_live("hummock_heap_free", block.header, p, base::die);
-    give_small(heap, block.header, p);
-  }
+  give(heap, "hummock_heap_free", block.header, p, block.is_large());
 }
 
 void user_take_back(UserHeap* heap, void* p) {
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr || header->user != heap) bad_pointer("free", p);
-  os::LockGuard guard(heap->lock);
-  if (header->kind != Kind::own_slab) return release_large(header, claim_large("free", header));
-  check_live("free", header, p, base::die);
-  give_small(heap, header, p);
+  give(heap, "free", header, p, relaxed(header->kind) != Kind::own_slab);
 }
 
 void user_destroy(UserHeap* heap) {

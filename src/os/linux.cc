@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "os/linux_errno.h"
 #include "os/linux_uncancelled.h"
 #include "os/os.h"
 #include "os/probe.h"
@@ -29,18 +30,6 @@ int raw_advise(void* address, size_t size, int advice) {
 void* raw_remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
   return mremap(address, old_size, new_size, flags, target);
 }
-
-// The allocator's own calls must not show in the program's errno.
-class KeepErrno {
- public:
-  KeepErrno() : saved_(errno) {}
-  ~KeepErrno() { errno = saved_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  int saved_;
-};
 
 constexpr uintptr_t kLeastAddress = uintptr_t{1} << 25;  // in the region map 0 is no region
 constexpr uintptr_t kLowAddress = uintptr_t{1} << 30;

@@ -129,22 +129,7 @@ int open_new(const char* path, int* error) {
 }
 
 bool write_file(int fd, const char* bytes, size_t length, int* error) {
-  const int saved = errno;
-  const Uncancelled uncancelled;
-  NoFileSignals no_signals;
-  while (length != 0) {
-    const ssize_t done = write(fd, bytes, length);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) {
-      *error = done < 0 ? errno : EIO;
-      if (done < 0) no_signals.note_failure();
-      break;
-    }
-    bytes += done;
-    length -= static_cast<size_t>(done);
-  }
-  errno = saved;
-  return length == 0;
+  return write_all(fd, bytes, length, error);
 }
 
 bool copy_maps(int fd, int* error) {

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/linux_errno.h"
 #include "os/linux_uncancelled.h"
 
 namespace hummock::os {
@@ -47,22 +48,22 @@ int set_file_length(int fd, size_t size) {
   return result;
 }
 
-bool write_all(int fd, const char* bytes, size_t length) {
-  const int saved = errno;
-  {
-    const Uncancelled uncancelled;
-    NoFileSignals no_signals;
-    while (length != 0) {
-      const ssize_t done = write(fd, bytes, length);
-      if (done < 0 && errno == EINTR) continue;
+bool write_all(int fd, const char* bytes, size_t length, int* error) {
+  const KeepErrno keep;
+  const Uncancelled uncancelled;
+  NoFileSignals no_signals;
+  while (length != 0) {
+    const ssize_t done = write(fd, bytes, length);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      if (error != nullptr) *error = done < 0 ? errno : EIO;
       if (done < 0) no_signals.note_failure();
-      if (done <= 0) break;
-      bytes += done;
-      length -= static_cast<size_t>(done);
+      return false;
     }
+    bytes += done;
+    length -= static_cast<size_t>(done);
   }
-  errno = saved;
-  return length == 0;
+  return true;
 }
 
 namespace {

@@ -5,14 +5,8 @@
 
 extern "C" {
 
-#define HUMMOCK_SEMAPHORE(name) __attribute__((section(".probes"), used)) volatile uint16_t name = 0
-
-HUMMOCK_SEMAPHORE(hummock_map_semaphore);
-HUMMOCK_SEMAPHORE(hummock_unmap_semaphore);
-HUMMOCK_SEMAPHORE(hummock_purge_semaphore);
-HUMMOCK_SEMAPHORE(hummock_refill_semaphore);
-HUMMOCK_SEMAPHORE(otel_memory_alloc_semaphore);
-HUMMOCK_SEMAPHORE(otel_memory_free_semaphore);
+#define HUMMOCK_SEMAPHORE(name) __attribute__((section(".probes"), used)) volatile uint16_t name = 0;
+HUMMOCK_SEMAPHORES(HUMMOCK_SEMAPHORE)
 
 }  // extern "C"
 

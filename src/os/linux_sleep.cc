@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/linux_errno.h"
 #include "os/sleep.h"
 
 namespace hummock::os {
@@ -13,18 +14,6 @@ namespace {
 long futex(const uint32_t* word, int operation, uint32_t value, uint32_t bits) {
   return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, bits);
 }
-
-// Errno as it was, when the scope ends.
-class KeptErrno {
- public:
-  KeptErrno() : saved_(errno) {}
-  ~KeptErrno() { errno = saved_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
-
- private:
-  int saved_;
-};
 
 }  // namespace
 
@@ -41,17 +30,17 @@ void forget_futex_number() {
 }
 
 void sleep_while(const uint32_t* word, uint32_t value, uint32_t who) {
-  KeptErrno kept;
+  KeepErrno kept;
   futex(word, FUTEX_WAIT_BITSET, value, who);
 }
 
 void wake_sleepers(const uint32_t* word, int most, uint32_t who) {
-  KeptErrno kept;
+  KeepErrno kept;
   futex(word, FUTEX_WAKE_BITSET, static_cast<uint32_t>(most), who);
 }
 
 bool is_real_time() {
-  KeptErrno kept;
+  KeepErrno kept;
   constexpr long kDeadline = 6;  // SCHED_DEADLINE
   const long answer = syscall(SYS_sched_getscheduler, 0);
   const long policy = answer < 0 ? SCHED_OTHER : answer & ~long{SCHED_RESET_ON_FORK};
@@ -59,22 +48,22 @@ bool is_real_time() {
 }
 
 bool lock_lending(uint32_t* word) {
-  KeptErrno kept;
+  KeepErrno kept;
   return futex(word, FUTEX_LOCK_PI, 0, 0) == 0;
 }
 
 void unlock_lending(uint32_t* word) {
-  KeptErrno kept;
+  KeepErrno kept;
   futex(word, FUTEX_UNLOCK_PI, 0, 0);
 }
 
 bool prepare_to_fence_others() {
-  KeptErrno kept;
+  KeepErrno kept;
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void fence_others() {
-  KeptErrno kept;
+  KeepErrno kept;
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
   // A child of fork that the kernel made forget it.
   prepare_to_fence_others();

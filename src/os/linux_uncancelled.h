@@ -39,8 +39,9 @@ class NoFileSignals {
 
 // ftruncate, with both of the above: three system calls, and one more where it fails.
 int set_file_length(int fd, size_t size);
-// Writes all of it if it can, with both of the above; false when it cannot. Keeps errno.
-bool write_all(int fd, const char* bytes, size_t length);
+// Writes all of it if it can, with both of the above; false and *error, if wanted, when it cannot. Keeps
+// errno.
+bool write_all(int fd, const char* bytes, size_t length, int* error = nullptr);
 
 }  // namespace hummock::os
 

@@ -13,13 +13,15 @@
 #if defined(__ELF__) && defined(__linux__)
 
 // In a section of their own, by which tools know them. Tracers write there.
-#define HUMMOCK_SEMAPHORE(name) extern "C" __attribute__((visibility("hidden"))) volatile uint16_t name
-HUMMOCK_SEMAPHORE(hummock_map_semaphore);
-HUMMOCK_SEMAPHORE(hummock_unmap_semaphore);
-HUMMOCK_SEMAPHORE(hummock_purge_semaphore);
-HUMMOCK_SEMAPHORE(hummock_refill_semaphore);
-HUMMOCK_SEMAPHORE(otel_memory_alloc_semaphore);
-HUMMOCK_SEMAPHORE(otel_memory_free_semaphore);
+#define HUMMOCK_SEMAPHORES(X)    \
+  X(hummock_map_semaphore)       \
+  X(hummock_unmap_semaphore)     \
+  X(hummock_purge_semaphore)     \
+  X(hummock_refill_semaphore)    \
+  X(otel_memory_alloc_semaphore) \
+  X(otel_memory_free_semaphore)
+#define HUMMOCK_SEMAPHORE(name) extern "C" __attribute__((visibility("hidden"))) volatile uint16_t name;
+HUMMOCK_SEMAPHORES(HUMMOCK_SEMAPHORE)
 #undef HUMMOCK_SEMAPHORE
 
 #if __SIZEOF_POINTER__ == 8
