@@ -78,8 +78,8 @@ typedef struct hummock_hooks {
   void* context;
   /* When a block is handed out, before the program has it; `size` is the size asked for. */
   void (*allocated)(void* context, void* block, size_t size);
-  /* After a realloc that copied nothing. The block was `before` and is `block` now, most often the same. A
-   * realloc that copies calls `allocated` and then `released`. */
+  /* After a realloc that left the block where it is; `before` is `block`. A realloc that moves it calls
+   * `allocated` and then `released`. */
   void (*resized)(void* context, void* block, size_t size, void* before);
   /* Before a block is freed: the hook may still look at it. It may turn out not to be a live block, which
    * Hummock only finds afterwards. hummock_heap_destroy does not call it. */

@@ -92,27 +92,28 @@ void clear_large(SlabHeader* header) {
 
 namespace {
 
-SlabHeader* resize_span(SlabHeader* header, size_t size) {
-  if (size > kMaxSpanBytes) return pages::move_to_huge(header, size);
+SlabHeader* resize_span(SlabHeader* header, size_t size, bool may_move) {
+  if (size > kMaxSpanBytes) return may_move ? pages::move_to_huge(header, size) : nullptr;
   const unsigned slots = slots_of(size);
   if (slots < header->slots) {
     pages::shrink_span(header, slots);
   } else if (slots > header->slots && !pages::grow_span(header, slots)) {
     const bool worth = size >= kWorthAMapping || (creeps(header->bytes, size) && pages::has_much_dirty());
-    return worth ? pages::move_to_huge(header, size) : nullptr;
+    return worth && may_move ? pages::move_to_huge(header, size) : nullptr;
   }
   return header;
 }
 
 }  // namespace
 
-void* resize_large(SlabHeader* header, size_t size) {
+void* resize_large(SlabHeader* header, size_t size, bool may_move) {
   if (header->user != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
   const bool is_huge = relaxed(header->kind) == Kind::huge;
   if (is_huge ? size < kWorthAMapping && !creeps(header->bytes, size) : size <= slab::kMaxSmall)
     return nullptr;
   const Kind kind = claim_large("realloc", header);
-  SlabHeader* now = kind == Kind::huge ? pages::resize_huge(header, size) : resize_span(header, size);
+  SlabHeader* now =
+      kind == Kind::huge ? pages::resize_huge(header, size, may_move) : resize_span(header, size, may_move);
   if (now == nullptr || now == header)
     kind == Kind::huge ? pages::enter_mapping(header->start) : set_relaxed(header->kind, kind);
   return now == nullptr ? nullptr : now->start;

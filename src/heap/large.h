@@ -48,8 +48,8 @@ inline void release_span(const Heap* heap, SlabHeader* header) {
 // Frees a claimed block; its first-class heap, if it has one, is locked.
 void release_large(SlabHeader* header, Kind kind);
 
-// Resizes in place or by remapping. Null: not possible, and the block is unchanged.
-void* resize_large(SlabHeader* header, size_t size);
+// Resizes in place, or by remapping if it `may_move`. Null: not possible, and the block is unchanged.
+void* resize_large(SlabHeader* header, size_t size, bool may_move);
 
 }  // namespace hummock::heap
 

@@ -96,7 +96,9 @@ void* resize_without_copy(const Block& block, void* p, size_t size, bool zero) {
   if (!still_fits(block.room, size)) {
     if (!block.is_large() || (zero && size > block.room)) return nullptr;
     const sampling::Rest rest = sampling::begin_resize(block);
-    p = resize_large(block.header, size);
+    // Hooks must hear of a new address before anybody else can have the old one.
+    const bool may_move = !sees_every_call() || hooks::wanted_calls() == nullptr;
+    p = resize_large(block.header, size, may_move);
     sampling::end_resize(rest, block, p, size);
   }
   return p != nullptr && zero ? zero_tail(p, size) : p;

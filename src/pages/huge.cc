@@ -190,7 +190,7 @@ void release_huge(SlabHeader* header) {
   if (oldest != nullptr) unmap_block(oldest);
 }
 
-SlabHeader* resize_huge(SlabHeader* header, size_t size) {
+SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
   size_t bytes = whole_pages(size);
   if (bytes == 0) return nullptr;
   if (bytes == header->bytes) return header;
@@ -215,7 +215,7 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size) {
     event.log("Grow", start, bytes, static_cast<ptrdiff_t>(bytes - before - tail), "a large block");
   } else {
     if (tail != 0) cut_tail(start + before, tail, header->advised);
-    return move_mapping(header, bytes);
+    return may_move ? move_mapping(header, bytes) : nullptr;
   }
   note_resized(header, before + tail, bytes);
   os::LockGuard guard(mappings_lock);
@@ -244,7 +244,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   moved->kind = Kind::huge;
   event.log("Move", moved->start, moved->bytes, 0, lifted ? "a large block" : "a large block, copied");
   link(moved, tail);
-  SlabHeader* grown = moved->bytes >= bytes ? moved : resize_huge(moved, size);
+  SlabHeader* grown = moved->bytes >= bytes ? moved : resize_huge(moved, size, true);
   if (grown == nullptr) {  // as it was: the span's slots are still mapped
     if (lifted) memcpy(span->start, moved->start, before);
     release_huge(moved);

@@ -36,9 +36,9 @@ bool grow_span(SlabHeader* header, unsigned slots);
 // MiB). *zeroed: they read as zeros. Null: the system refused.
 SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed);
 void release_huge(SlabHeader* header);
-// Resizes the block, and moves it if necessary. Returns its header; null: the system refused, and the block
-// is unchanged.
-SlabHeader* resize_huge(SlabHeader* header, size_t size);
+// Resizes the block, and moves it if necessary and if it `may_move`. Returns its header; null: not possible,
+// or the system refused, and the block is unchanged.
+SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move);
 // Moves the block of a span to a mapping of its own with room for more, and frees the span; null as above. It
 // moves the memory instead of copying it, if the system can.
 SlabHeader* move_to_huge(SlabHeader* span, size_t size);

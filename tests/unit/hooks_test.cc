@@ -36,6 +36,7 @@ void resized(void* context, void* block, size_t size, void* before) {
   auto* to = static_cast<Tool*>(context);
   const std::lock_guard guard(to->lock);
   ++to->resized;
+  CHECK(block == before);
   to->unknown += to->live.erase(before) == 0;
   to->live[block] = size;
 }
@@ -128,6 +129,26 @@ TEST_CASE("each block that comes and goes is told of, in every thread") {
   churn(7, &after);
   for (const auto& [block, size] : after) hummock_free(block);
   CHECK(tool->allocated + tool->released == told);
+}
+
+TEST_CASE("a large block that moves is told of as a new one, and then the old one") {
+  REQUIRE(hummock_set_hooks(hooks_of_new_tool()) == 0);
+  void* blocks[3];  // each is in the way of another one
+  for (void*& block : blocks) block = hummock_malloc(size_t{33} << 20);
+  size_t moved = 0;
+  for (void*& block : blocks) {
+    void* grown = hummock_realloc(block, size_t{68} << 20);
+    REQUIRE(grown != nullptr);
+    moved += grown != block;
+    block = grown;
+  }
+  CHECK(moved > 0);
+  CHECK(tool->allocated == 3 + moved);
+  CHECK(tool->released == moved);
+  CHECK(tool->resized == 3 - moved);
+  for (void* block : blocks) hummock_free(block);
+  CHECK(tool->live.empty());
+  REQUIRE(hummock_set_hooks(nullptr) == 0);
 }
 
 TEST_CASE(

@@ -131,7 +131,7 @@ pub trait Hooks: 'static {
     fn allocated(block: NonNull<u8>, size: usize) {
         let _ = (block, size);
     }
-    /// A block was resized without a copy: it was at `before`, most often where it is now.
+    /// A block was resized where it is: `before` is `block`. One that moves is allocated and then released.
     fn resized(block: NonNull<u8>, size: usize, before: NonNull<u8>) {
         let _ = (block, size, before);
     }
