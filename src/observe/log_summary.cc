@@ -33,6 +33,7 @@ void log_summary() {
   hummock_stats_t stats = {};
   stats.size = sizeof stats;
   collect(&stats);
+  os::log_memory(stats.live, stats.resident);  // where the curves end
   os::log_note("summary", Line("") << "the program ends");
   note_bytes("summary live", stats.live);
   note_bytes("summary committed", stats.committed);
