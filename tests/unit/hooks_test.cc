@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <hummock/hummock.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <deque>
 #include <map>
@@ -133,11 +134,15 @@ TEST_CASE("each block that comes and goes is told of, in every thread") {
 
 TEST_CASE("a large block that moves is told of as a new one, and then the old one") {
   REQUIRE(hummock_set_hooks(hooks_of_new_tool()) == 0);
-  void* blocks[3];  // each is in the way of another one
-  for (void*& block : blocks) block = hummock_malloc(size_t{33} << 20);
+  constexpr size_t kSize = size_t{33} << 20;
+  void* blocks[3];
   size_t moved = 0;
   for (void*& block : blocks) {
-    void* grown = hummock_realloc(block, size_t{68} << 20);
+    block = hummock_malloc(kSize);
+    // So that it cannot grow where it is. If the place is taken already, that does as well.
+    mmap(static_cast<char*>(block) + kSize, 4096, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* grown = hummock_realloc(block, 2 * kSize);
     REQUIRE(grown != nullptr);
     moved += grown != block;
     block = grown;
