@@ -104,9 +104,9 @@ void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size) {
   return block;
 }
 
-void tell_resized(const hummock_hooks_t* to, void* block, size_t size, void* before) {
+void tell_resized(const hummock_hooks_t* to, void* block, size_t size) {
   if (begin_telling() == nullptr) return;
-  if (to->resized != nullptr) to->resized(to->context, block, size, before);
+  if (to->resized != nullptr) to->resized(to->context, block, size, block);
   end_telling();
 }
 

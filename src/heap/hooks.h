@@ -26,7 +26,7 @@ void leave_fast_path(Heap* heap);
 void return_to_fast_path(Heap* heap);
 // Call the hooks for a block; they do nothing within a hook's own calls.
 void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size);
-void tell_resized(const hummock_hooks_t* to, void* block, size_t size, void* before);
+void tell_resized(const hummock_hooks_t* to, void* block, size_t size);
 void tell_released(const hummock_hooks_t* to, void* block);
 
 }  // namespace hummock::heap::hooks

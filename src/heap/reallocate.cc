@@ -92,12 +92,10 @@ __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
 }
 
 // Null: not to be had so, and the block is as it was.
-void* resize_without_copy(const Block& block, void* p, size_t size, bool zero) {
+void* resize_without_copy(const Block& block, void* p, size_t size, bool zero, bool may_move) {
   if (!still_fits(block.room, size)) {
     if (!block.is_large() || (zero && size > block.room)) return nullptr;
     const sampling::Rest rest = sampling::begin_resize(block);
-    // Hooks must hear of a new address before anybody else can have the old one.
-    const bool may_move = !sees_every_call() || hooks::wanted_calls() == nullptr;
     p = resize_large(block.header, size, may_move);
     sampling::end_resize(rest, block, p, size);
   }
@@ -111,12 +109,12 @@ void* resize(void* p, size_t size, bool zero) {
   }
   recording::Resize recorded(p);
   const Block block = find_block("realloc", p);
-  void* resized = resize_without_copy(block, p, size, zero);
+  // Hooks must hear of a new address before anybody else can have the old one.
+  const hummock_hooks_t* to = sees_every_call() ? hooks::wanted_calls() : nullptr;
+  void* resized = resize_without_copy(block, p, size, zero, to == nullptr);
   if (resized == nullptr) return recorded.ends(move(block, p, size, zero), size);
   recorded.ends(resized, size);
-  if (sees_every_call()) {
-    if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_resized(to, resized, size, p);
-  }
+  if (to != nullptr) hooks::tell_resized(to, resized, size);
   tell_if_limited();
   return resized;
 }
