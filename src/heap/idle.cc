@@ -48,18 +48,18 @@ bool trim_asked;     // the next round of ticks purges at the first look. Atomic
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
 // Racy: the slab is not ours yet. can_purge looks again.
-// The bytes of so many blocks; 0 if they are not worth a purge.
+// The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
   if (slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
-  return bytes >= kLeastBytes ? bytes : 0;
+  if (bytes < kLeastBytes || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried))
+    return 0;
+  return bytes;
 }
 
-// Has a trim anything to do here? Racy likewise.
+// Has a trim anything to do here?
 bool is_candidate(const SlabHeader* slab) {
-  const uint32_t count = slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
-  if (worth(slab, count) == 0) return false;
-  return __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) != (count | kTried);
+  return worth(slab, slab::count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED))) != 0;
 }
 
 enum class Look : uint8_t {
@@ -105,7 +105,7 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
-  if (freed == 0 || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried)) return 0;
+  if (freed == 0) return 0;
   if (why == Look::after_frees) resting += freed;
   if (why != Look::at_once && !seen_before(slab, count, why)) {
     again = again || why == Look::by_time;
