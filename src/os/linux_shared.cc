@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/linux_errno.h"
 #include "os/linux_files.h"
 #include "os/linux_uncancelled.h"
 #include "os/os.h"
@@ -118,18 +119,16 @@ unsigned next_step(SharedInSteps* so_far, const char* name, size_t size) {
 }  // namespace
 
 bool map_shared_some(SharedInSteps* so_far, const char* name, size_t size) {
-  const int saved = errno;
+  const KeepErrno keep;
   const Uncancelled uncancelled;
   so_far->step = next_step(so_far, name, size);
-  errno = saved;
   return so_far->step == kDone;
 }
 
 void forget_shared(SharedInSteps* so_far) {
-  const int saved = errno;
+  const KeepErrno keep;
   if (so_far->step > kCreate && so_far->step < kDone && is_ours(*so_far)) close(so_far->fd);
   *so_far = {};
-  errno = saved;
 }
 
 void program_name(char* out, size_t room) {
