@@ -60,19 +60,22 @@ class Process(unittest.TestCase):
     def samples(self, pid):
         """The head's `samples` (include/hummock/profile.h), once `on` is 0."""
         for _ in range(500):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                path = f"/proc/{pid}/fd/{name}"
-                try:
-                    if os.readlink(path) != "/memfd:hummock-profile (deleted)":
-                        continue
-                except FileNotFoundError:
-                    continue
-                with open(path, "rb") as file:
-                    head = file.read(4096)
+            for head in self.heads(pid):
                 if int.from_bytes(head[20:24], "little") == 0:
                     return int.from_bytes(head[SAMPLES], "little")
             time.sleep(0.02)
         raise AssertionError("the profiler is still on")
+
+    def heads(self, pid):
+        """The beginning of each profile that the process has open."""
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{name}"
+            try:
+                if os.readlink(path) == "/memfd:hummock-profile (deleted)":
+                    with open(path, "rb") as file:
+                        yield file.read(4096)
+            except FileNotFoundError:
+                pass
 
     def test_on_from_the_start_and_not_stopped(self):
         with Served(HUMMOCK_PROFILE="16K") as served:
@@ -94,16 +97,8 @@ class Process(unittest.TestCase):
     def samples_at_least(self, pid, count):
         """Where that process has the profile open: the target, or the tool."""
         for _ in range(5000):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                path = f"/proc/{pid}/fd/{name}"
-                try:
-                    if os.readlink(path) != "/memfd:hummock-profile (deleted)":
-                        continue
-                    with open(path, "rb") as file:
-                        if int.from_bytes(file.read(4096)[SAMPLES], "little") >= count:
-                            return
-                except FileNotFoundError:
-                    pass
+            if any(int.from_bytes(head[SAMPLES], "little") >= count for head in self.heads(pid)):
+                return
             time.sleep(0.02)
         raise AssertionError("there are no samples")
 
