@@ -191,7 +191,7 @@ void release_huge(SlabHeader* header) {
 }
 
 SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
-  size_t bytes = whole_pages(size);
+  const size_t bytes = whole_pages(size);
   if (bytes == 0) return nullptr;
   if (bytes == header->bytes) return header;
   if (bytes > header->bytes && !may_take(bytes - header->bytes)) return nullptr;
@@ -203,13 +203,14 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
     return header;
   }
   size_t tail;
+  size_t left = 0;  // what the system would not unmap becomes the block's tail: it is asked again later
   {
     os::LockGuard guard(mappings_lock);
     tail = take_tail(header);
   }
   if (bytes < before) {
-    // What stays mapped remains the block's.
-    if (!unmap_or_purge(start + bytes, before - bytes + tail) && !os::kMustCommit) bytes = before + tail;
+    const size_t behind = before - bytes + tail;
+    if (!unmap_or_purge(start + bytes, behind) && !os::kMustCommit) left = behind;
   } else if (os::resize_in_place(start, before + tail, bytes)) {
     note_fresh(bytes - before - tail);
     event.log("Grow", start, bytes, static_cast<ptrdiff_t>(bytes - before - tail), "a large block");
@@ -217,9 +218,14 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
     if (tail != 0) cut_tail(start + before, tail, header->advised);
     return may_move ? move_mapping(header, bytes) : nullptr;
   }
-  note_resized(header, before + tail, bytes);
-  os::LockGuard guard(mappings_lock);
-  set_bytes(header, bytes);
+  note_resized(header, before + tail, bytes + left);
+  bool cut;
+  {
+    os::LockGuard guard(mappings_lock);
+    set_bytes(header, bytes);
+    cut = left != 0 && !set_tail(header, left);
+  }
+  if (cut) cut_tail(start + bytes, left, header->advised);
   return header;
 }
 

@@ -18,7 +18,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 const hummock::os::Calls real = hummock::os::calls;
 
 std::atomic<size_t> changes, lifts;  // of the address space; moves that leave it as it was
-std::atomic<bool> refuse_lifts, refuse_moves;
+std::atomic<bool> refuse_lifts, refuse_moves, refuse_unmaps;
 
 void* map(void* hint, size_t size, int protection, int flags) {
   ++changes;
@@ -26,6 +26,7 @@ void* map(void* hint, size_t size, int protection, int flags) {
 }
 int unmap(void* address, size_t size) {
   ++changes;
+  if (refuse_unmaps) return errno = ENOMEM, -1;
   return real.unmap(address, size);
 }
 void* remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
@@ -45,7 +46,10 @@ class Watching {
     refuse_moves = no_moves;
     hummock::os::calls = {map, unmap, real.advise, remap};
   }
-  ~Watching() { hummock::os::calls = real; }
+  ~Watching() {
+    refuse_unmaps = false;
+    hummock::os::calls = real;
+  }
 };
 
 // As much as this is in use, so that what is freed may wait.
@@ -107,6 +111,34 @@ TEST_CASE("a mapping serves a shorter block, which grows over the rest without a
     block = resize(block, 118 * kMiB);
     CHECK(marked(block, 2, 100 * kMiB));
     hummock_free(block);
+  }
+}
+
+TEST_CASE("a block that gets shorter is as long as it was asked, also where the system unmaps nothing") {
+  support::HangGuard guard(120);
+  Watching watching;
+  refuse_unmaps = true;
+  std::vector<char*> blocks(100);  // more than have a tail at a time
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = static_cast<char*>(hummock_malloc(64 * kMiB));
+    REQUIRE(blocks[i] != nullptr);
+    mark(blocks[i], i, 0, 7 * kMiB);
+  }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = resize(blocks[i], 6781236);
+    CHECK(marked(blocks[i], i, 6781236));
+    CHECK(hummock_usable_size(blocks[i]) < 6781236 + 64 * kKiB);
+  }
+  refuse_unmaps = false;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = resize(blocks[i], i % 2 == 0 ? 40 * kMiB : 5 * kMiB);
+    CHECK(marked(blocks[i], i, 5 * kMiB));
+    mark(blocks[i], i, 0, i % 2 == 0 ? 40 * kMiB : 5 * kMiB);
+  }
+  hummock_trim(0);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    CHECK(marked(blocks[i], i, i % 2 == 0 ? 40 * kMiB : 5 * kMiB));
+    hummock_free_sized(blocks[i], i % 2 == 0 ? 40 * kMiB : 5 * kMiB);
   }
 }
 
