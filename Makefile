@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .PHONY: all libraries tests counts configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
-        uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms \
+        uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms test-systemd \
         site format lint clean
 
 CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
@@ -139,6 +139,11 @@ counts: configure
 test-platforms:
 	@scripts/packages.sh libraries tool platforms
 	@scripts/test_platforms.sh
+
+# Services on Hummock in a clean Debian that systemd boots in a container (as root).
+test-systemd: deb
+	@scripts/packages.sh systemd
+	@scripts/try_systemd.sh
 
 # The documents as a site, with the public headers as reference: build/site. mkdocs comes from PyPI, into build/.
 site:

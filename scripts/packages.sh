@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need, or names them when it may not.
-# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|programs|lint|fuzz|cross|platforms|bindings|rust|windows|wine|site|abi]...   Quick when nothing is missing.
+# Usage: scripts/packages.sh [libraries|tool|build|demo|test|bench|programs|lint|fuzz|cross|platforms|bindings|rust|windows|wine|site|abi|systemd]...   Quick when nothing is missing.
 set -eu
 
 packages_of() {
@@ -24,6 +24,7 @@ packages_of() {
     package-crates) command -v cargo >/dev/null 2>&1 || packages_of rust ;;
     package-formula) echo "git" ;;
     site) echo "python3 python3-venv mandoc" ;;
+    systemd) echo "mmdebstrap systemd-container" ;;
     abi) echo "abigail-tools" ;;
     platforms) echo "doctest-dev qemu-user musl-tools g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-arm-linux-gnueabihf g++-i686-linux-gnu" ;;
     package-zip) echo "$(packages_of windows) cmake ninja-build" ;;
