@@ -44,6 +44,7 @@ test: tests
 
 # All tests; with the two targets below, as .ci/run runs them, at most forty minutes.
 test-all: tests
+	@scripts/packages.sh fuzz
 	@$(CTEST)
 
 # hummock.dll and hummock_bi.dll for 64 and 32 bits: out/windows-x64, out/windows-x86.

@@ -228,32 +228,31 @@ namespace {
 
 // Trims share one walk. A thread that finds one under way leaves a wish and does not wait: the thread that
 // walks goes round once more for all wishes.
-enum class Walk : uint8_t { none, under_way, wished };
-Walk walk;  // atomic
+constexpr uint8_t kNoWalk = 0, kUnderWay = 1, kWished = 2;
+uint8_t walk;  // atomic
 
 constexpr unsigned kMostRounds = 2;
 
 // True: this thread has the walk now.
 bool begin_walk() {
   for (;;) {
-    Walk none = Walk::none;
+    uint8_t none = kNoWalk;
     // acquire: pairs with the release of end_walk(), for what the last walk left in the headers.
-    if (__atomic_compare_exchange_n(&walk, &none, Walk::under_way, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&walk, &none, kUnderWay, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       return true;
-    if (none == Walk::wished) return false;
-    Walk under_way = Walk::under_way;
+    if (none == kWished) return false;
+    uint8_t under_way = kUnderWay;
     // release: pairs with the acquire in purge_idle(), so that the next round sees what we freed before.
-    if (__atomic_compare_exchange_n(&walk, &under_way, Walk::wished, false, __ATOMIC_RELEASE,
-                                    __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(&walk, &under_way, kWished, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
       return false;
-    if (under_way == Walk::wished) return false;
+    if (under_way == kWished) return false;
   }
 }
 
 // False: somebody wished for another round meanwhile.
 bool end_walk() {
-  Walk mine = Walk::under_way;
-  return __atomic_compare_exchange_n(&walk, &mine, Walk::none, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  uint8_t mine = kUnderWay;
+  return __atomic_compare_exchange_n(&walk, &mine, kNoWalk, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 // Takes the lock only where there is something to do, and for a slice at a time, because a fork waits for it.
@@ -281,11 +280,11 @@ void purge_idle() {
   for (unsigned rounds = 1; walk_all(), !end_walk(); ++rounds) {
     if (rounds == kMostRounds) {  // the rest is for the ticks
       note_freed();
-      __atomic_store_n(&walk, Walk::none, __ATOMIC_RELEASE);
+      __atomic_store_n(&walk, kNoWalk, __ATOMIC_RELEASE);
       return;
     }
     // acquire: pairs with the release of begin_walk() in the thread that wished.
-    __atomic_exchange_n(&walk, Walk::under_way, __ATOMIC_ACQUIRE);
+    __atomic_exchange_n(&walk, kUnderWay, __ATOMIC_ACQUIRE);
   }
 }
 
@@ -305,7 +304,7 @@ void unlock_idle() {
   idle_lock.unlock_after_fork();
 }
 void reset_idle() {
-  __atomic_store_n(&walk, Walk::none, __ATOMIC_RELAXED);  // the thread that walked is not in the child
+  __atomic_store_n(&walk, kNoWalk, __ATOMIC_RELAXED);  // the thread that walked is not in the child
   idle_lock.unlock_in_child();
 }
 
