@@ -71,6 +71,10 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
   for (unsigned i = 0; i < remote.count && i < kRemoteBlocks; ++i) {
     if (remote.blocks[i] == p) return true;
   }
+  for (unsigned i = remote.next_chain; i < remote.chain_count && i < kRemoteBlocks; ++i) {
+    const RemoteChain& chain = remote.chains[i];
+    if (chain.slab == slab && stands_in_list(slab, p, chain.first)) return true;
+  }
   return false;
 }
 

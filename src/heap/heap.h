@@ -13,14 +13,31 @@ namespace hummock::heap {
 
 using SlabList = base::List<SlabHeader, &SlabHeader::next, &SlabHeader::prev>;
 
-// The remote cache: blocks of other heaps that this thread freed and has not handed over yet, oldest first.
-inline constexpr unsigned kRemoteBlocks = 32;
-inline constexpr uint32_t kRemoteBytes = 32 << 10;  // from this many bytes on, all are handed over
+// The remote cache: blocks of other heaps that this thread freed, oldest first. When there are enough, chains
+// are made of them, one for each slab, and handed over, a few at a time. The more blocks have come together,
+// the longer are the chains, and the line of a slab's remote word moves between processors once for each.
+inline constexpr unsigned kRemoteBlocks = 128;
+inline constexpr uint32_t kRemoteBytes = 32 << 10;  // from this many bytes on, there are enough
+
+// The first block is the one that was freed last.
+struct RemoteChain {
+  SlabHeader* slab;
+  void* first;
+  void* last;
+  uint32_t count;
+  uint8_t next;  // the next chain of the same bucket
+};
+
 struct RemoteCache {
   uint32_t count, bytes;
   void* blocks[kRemoteBlocks];
   SlabHeader* slabs[kRemoteBlocks];  // of each
   uint32_t checks[kRemoteBlocks];    // of each, its check word when it was freed: see heap/remote.cc
+  // Not on the stack, because threads with short stacks call free, too.
+  uint8_t next_chain,
+      chain_count;  // these have not been handed over yet, from the first to before the second
+  uint8_t in_bucket[kRemoteBlocks];  // the first chain of each bucket
+  RemoteChain chains[kRemoteBlocks];
 };
 
 // A bin holds a magazine: a heap's cached blocks of one class. free puts a block there, and malloc takes the

@@ -281,7 +281,7 @@ void sweep(Heap* heap, unsigned classes, unsigned except) {
   for (; classes != 0; --classes) {
     if (sweep_next(heap, except, hurry)) break;
   }
-  flush_remote(heap);
+  flush_some_remote(heap);
   settle(heap);
 }
 

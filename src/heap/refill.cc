@@ -81,9 +81,8 @@ void leave(Heap* heap, SlabHeader* slab) {
   }
 }
 
-// Of this many refills one flushes what another class has not needed. A power of two.
+// Of this many refills one flushes what another class has not needed, and the remote cache. A power of two.
 constexpr unsigned kShortagesPerSweep = 16;
-constexpr unsigned kShortagesPerFlush = 4;  // the same for the remote cache
 
 constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // pop_direct serves blocks from here on
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
@@ -110,11 +109,10 @@ void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
 namespace {
 
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
-  const bool flushed = heap->shortages % kShortagesPerFlush == 0 && flush_remote(heap);
   const bool sweeps = ++heap->shortages % kShortagesPerSweep == 0;
   const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
   if ((due && tick_pending()) || (sweeps && is_asked())) {
-    if (tick(flushed ? kCallsAfterFree : pages::kMostCalls)) sweep(heap, kSweepOfTick, size_class);
+    if (tick(pages::kMostCalls)) sweep(heap, kSweepOfTick, size_class);
   }
   check_bin(heap, size_class);
   if (sweeps) sweep(heap, 1, size_class);

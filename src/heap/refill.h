@@ -68,16 +68,15 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check);
 void claim_block(SlabHeader* slab, void* p);
 // Hands over a single block at once; for threads that have ended and have no heap.
 void release_remote_now(SlabHeader* slab, void* p);
-// Hands over all that waits in the remote cache.
-void flush_remote_now(Heap* heap);
-// True: there was some.
-inline bool flush_remote(Heap* heap) {
-  if (heap->remote.count == 0) return false;
-  flush_remote_now(heap);
-  return true;
+// Takes a step towards an empty remote cache. False: it is empty.
+bool flush_some_remote(Heap* heap);
+inline void flush_remote(Heap* heap) {
+  while (flush_some_remote(heap)) {
+  }
 }
-// slab::push_remote, and what must follow: it posts the slab, or calls its shard.
-void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
+// slab::push_remote, and what must follow: it posts the slab, or calls its shard. True: it looked at the
+// slab, and may have ended it.
+bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
 // Clears the queued flag of a slab that is not the caller's, and acts on what came back meanwhile.
 void unqueue(SlabHeader* slab);
 

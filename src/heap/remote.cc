@@ -1,5 +1,5 @@
 // Remote frees: gathered in the heap's remote cache and handed over together, with one compare-and-swap for
-// each slab.
+// each slab. A block waits in the cache, then in one of its chains, then in its slab's remote word.
 #include <string.h>
 
 #include "heap/idle.h"
@@ -29,14 +29,17 @@ bool post(SlabHeader* slab) {
 
 }  // namespace
 
-void hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
+bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
   const slab::Pushed pushed = slab::push_remote(slab, first, last, count, gone);
+  bool settled = false;
   if ((pushed.old & slab::kSharedBit) != 0) {
-    shard::after_remote_free(slab, pushed.old, count);
+    settled = shard::after_remote_free(slab, pushed.old, count);
   } else if (pushed.must_queue && !post(slab)) {
     unqueue(slab);  // the owner left between our push and now
+    settled = true;
   }
   note_freed();
+  return settled;
 }
 
 void unqueue(SlabHeader* slab) {
@@ -92,91 +95,84 @@ bool has_mark(void* block, uintptr_t mark) {
   return relaxed(slab::link_word(block)) == mark;
 }
 
-// Blocks of one slab that are handed over together. The first is the one that was freed last.
-struct Chain {
-  SlabHeader* slab;
-  void* first;
-  void* last;
-  uint32_t count;
-  uint8_t next;  // the next chain of the same bucket
-};
+constexpr uint8_t kNone = kRemoteBlocks;  // no chain
+static_assert(kRemoteBlocks <= UINT8_MAX);
 
-constexpr uint8_t kNone = kRemoteBlocks;
-
-struct Chains {
-  uint8_t count;
-  uint8_t in_bucket[kRemoteBlocks];  // the first chain of each bucket, or kNone
-  Chain chain[kRemoteBlocks];
-};
-
-Chain& chain_of(Chains& chains, SlabHeader* slab) {
-  uint8_t& bucket = chains.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
-  for (uint8_t i = bucket; i != kNone; i = chains.chain[i].next) {
-    if (chains.chain[i].slab == slab) return chains.chain[i];
+RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab) {
+  uint8_t& bucket = remote.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
+  for (uint8_t i = bucket; i != kNone; i = remote.chains[i].next) {
+    if (remote.chains[i].slab == slab) return remote.chains[i];
   }
-  Chain& chain = chains.chain[chains.count];
+  RemoteChain& chain = remote.chains[remote.chain_count];
   chain = {slab, nullptr, nullptr, 0, bucket};
-  bucket = chains.count++;
+  bucket = remote.chain_count++;
   os::fetch_for_write(&slab->remote);
   return chain;
 }
 
-// Makes the chains. Reports blocks that another thread freed too; see above.
-void chain_up(uintptr_t mark, const RemoteCache& remote, Chains& chains) {
-  chains.count = 0;
-  memset(chains.in_bucket, kNone, sizeof chains.in_bucket);
-  uint32_t marked = 0;  // a bit for each block that has a mark
+// Steps 2 and 3 for one block; between them is a fence. `next` is the block after it in its chain, or null.
+void take(SlabHeader* slab, void* block, uint32_t check, const void* next) {
+  // Otherwise the slab has ended: another free of one of its blocks was its last.
+  if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
+  if (__builtin_expect(slab::is_tiny(slab), false)) return slab::link_tiny(slab, block, next);
+  if (__builtin_expect(!take_check(block, check, next), false)) bad_bin(block, slab->size_class);
+}
+
+void confirm(const SlabHeader* slab, void* block, uintptr_t mark) {
+  if (__builtin_expect(slab::is_tiny(slab), false)) return;
+  if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, slab->size_class);
+  set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
+}
+
+// Makes chains of all blocks. Reports those that another thread freed too; see above.
+void chain_up(Heap* heap) {
+  RemoteCache& remote = heap->remote;
+  const uintptr_t mark = waiting_in(heap);
+  remote.next_chain = remote.chain_count = 0;
+  memset(remote.in_bucket, kNone, sizeof remote.in_bucket);
   os::full_fence();
   for (unsigned i = 0; i < remote.count; ++i) {
     void* block = remote.blocks[i];
-    SlabHeader* slab = remote.slabs[i];
-    // Otherwise the slab has ended: another free of one of its blocks was its last.
-    if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
-    Chain& chain = chain_of(chains, slab);
-    if (__builtin_expect(slab::is_tiny(slab), false)) {
-      slab::link_tiny(slab, block, chain.first);
-    } else {
-      marked |= 1u << i;
-      if (__builtin_expect(!take_check(block, remote.checks[i], chain.first), false)) {
-        bad_bin(block, slab->size_class);
-      }
-    }
+    RemoteChain& chain = chain_of(remote, remote.slabs[i]);
+    take(remote.slabs[i], block, remote.checks[i], chain.first);
     if (chain.count++ == 0) chain.last = block;
     chain.first = block;
   }
   os::full_fence();
-  for (; marked != 0; marked &= marked - 1) {
-    const unsigned i = base::lowest_bit(marked);
-    void* block = remote.blocks[i];
-    if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, remote.slabs[i]->size_class);
-    set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
-  }
+  for (unsigned i = 0; i < remote.count; ++i) confirm(remote.slabs[i], remote.blocks[i], mark);
+  heap->handed_over += remote.bytes;
+  remote.count = remote.bytes = 0;
 }
-static_assert(kRemoteBlocks <= 32);
 
-// Appends a block to the remote cache.
-__attribute__((always_inline)) inline void put(RemoteCache& remote, uintptr_t mark, SlabHeader* slab, void* p,
-                                               uint32_t check) {
-  const unsigned i = remote.count;
-  remote.blocks[i] = p;
-  remote.slabs[i] = slab;
-  remote.checks[i] = check;
-  if (!slab::is_tiny(slab)) mark_waiting(mark, p);
-  remote.count = i + 1;
+bool has_chains(const RemoteCache& remote) {
+  return remote.next_chain != remote.chain_count;
+}
+
+// One call hands over so many chains at most. One whose slab ends or changes hands counts as eight.
+constexpr unsigned kMostChains = 16;
+constexpr unsigned kSettled = 8;
+
+void hand_over_some(RemoteCache& remote) {
+  for (unsigned done = 0; done < kMostChains && has_chains(remote);) {
+    // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
+    // found here then (heap/diagnose.cc).
+    const RemoteChain& chain = remote.chains[remote.next_chain++];
+    done += hand_over(chain.slab, chain.first, chain.last, chain.count) ? kSettled : 1;
+  }
 }
 
 }  // namespace
 
-void flush_remote_now(Heap* heap) {
+bool flush_some_remote(Heap* heap) {
   RemoteCache& remote = heap->remote;
-  Chains chains;
-  chain_up(waiting_in(heap), remote, chains);
-  heap->handed_over += remote.bytes;
-  remote.count = 0;  // first: blocks that are handed over must not be listed here (heap/diagnose.cc)
-  remote.bytes = 0;
-  for (const Chain* chain = chains.chain; chain != chains.chain + chains.count; ++chain) {
-    hand_over(chain->slab, chain->first, chain->last, chain->count);
+  if (has_chains(remote)) {
+    hand_over_some(remote);
+  } else if (remote.count != 0) {
+    chain_up(heap);
+  } else {
+    return false;
   }
+  return true;
 }
 
 // What became free may have been given back with one system call. One flush may empty many slabs, so while
@@ -191,14 +187,21 @@ __attribute__((noinline)) void give_back_more(Heap* heap) {
 
 void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   RemoteCache& remote = heap->remote;
-  put(remote, waiting_in(heap), slab, p, check);
+  const unsigned i = remote.count;
+  remote.blocks[i] = p;
+  remote.slabs[i] = slab;
+  remote.checks[i] = check;
+  if (!slab::is_tiny(slab)) mark_waiting(waiting_in(heap), p);
+  remote.count = i + 1;
   remote.bytes += slab::row_of(slab).block_size;
-  if (remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes) {
-    flush_remote_now(heap);
-    give_back_more(heap);
-  } else if (__builtin_expect(pages::is_behind(), false)) {
-    give_back_more(heap);
-  }
+  // The chains are gone before so many blocks have come again.
+  static_assert(kRemoteBlocks / (kMostChains / kSettled) < kRemoteBlocks);
+  const bool chains = has_chains(remote);
+  const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
+  if (!chains && !enough && __builtin_expect(!pages::is_behind(), true)) return;
+  if (!chains && enough) chain_up(heap);
+  hand_over_some(remote);
+  give_back_more(heap);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {
@@ -212,13 +215,14 @@ uint32_t look_once_more(SlabHeader* slab, void* p) {
 }
 
 void claim_block(SlabHeader* slab, void* p) {
-  RemoteCache alone;
-  alone.count = 0;
   // Differs from other threads' marks and from all links of a list.
   const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
-  put(alone, mark, slab, p, look_once_more(slab, p));
-  Chains chains;
-  chain_up(mark, alone, chains);
+  const uint32_t check = look_once_more(slab, p);
+  if (!slab::is_tiny(slab)) mark_waiting(mark, p);
+  os::full_fence();
+  take(slab, p, check, nullptr);
+  os::full_fence();
+  confirm(slab, p, mark);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {

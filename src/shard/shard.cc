@@ -127,13 +127,15 @@ bool reclaim(SlabHeader* slab, heap::Heap* heap) {
   return true;
 }
 
-void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
+bool after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
   // The push that takes the count over a bound acts on it; a count already beyond it was acted on.
   const uint32_t before = slab::count_of(old);
   const uint32_t now = before + count;
   const uint32_t notify = __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
   const uint32_t live = __atomic_load_n(&slab->shared_live, __ATOMIC_RELAXED);
-  if ((before < notify && now >= notify) || now >= live) settle(slab);
+  const bool acts = (before < notify && now >= notify) || now >= live;
+  if (acts) settle(slab);
+  return acts;
 }
 
 void reconsider(SlabHeader* slab) {

@@ -18,8 +18,8 @@ SlabHeader* adopt(unsigned size_class, heap::Heap* heap);
 bool reclaim(SlabHeader* slab, heap::Heap* heap);
 
 // Call it after a free into a shared slab replaced `old` and added `count`. Lists the slab if it is now worth
-// adopting, or destroys it if it is empty.
-void after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count);
+// adopting, or destroys it if it is empty. False: neither can be.
+bool after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count);
 
 // Looks at a slab whose queued flag the caller has just cleared, and acts on its state if it is shared.
 void reconsider(SlabHeader* slab);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <thread>
 #include <vector>
@@ -192,6 +193,36 @@ TEST_CASE("a thread takes over the slabs of one that ended: no malloc looks at a
         }
       }).join();
       for (int i = 0; i < 1000; ++i) take(size);
+    });
+  }
+}
+
+TEST_CASE("another thread frees the last block of each of many slabs: no free ends them all") {
+  support::HangGuard guard(1200);
+  for (const bool ended : {false, true}) {
+    CAPTURE(ended);
+    hold([ended] {
+      constexpr size_t kSize = 256, kPerSlab = 65536 / kSize, kSlabs = 1500;
+      std::vector<void*> last;
+      std::promise<void> ready, done;
+      std::thread owner([&] {
+        std::vector<void*> blocks(kPerSlab * kSlabs);
+        for (void*& block : blocks) block = get(kSize);
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          if (i % kPerSlab == 0) {
+            last.push_back(blocks[i]);
+          } else {
+            hummock_free(blocks[i]);
+          }
+        }
+        ready.set_value();
+        if (!ended) done.get_future().wait();
+      });
+      ready.get_future().wait();
+      if (ended) owner.join();
+      for (void* block : last) give(block);
+      done.set_value();
+      if (!ended) owner.join();
     });
   }
 }
