@@ -58,10 +58,10 @@ int main() {
     blocks.push_back(make(size));
     if (blocks.size() % 10000 == 0) print_resident();
   }
-  work_and_wait(1.5);
+  work_and_wait(seconds() + 0.5);
   for (size_t i = 0; i < blocks.size(); ++i)
     if (i % 10000 != 0) free(blocks[i]);
   std::vector<void*>().swap(blocks);  // what is kept needs no list
   print_resident();
-  work_and_wait(6);
+  work_and_wait(seconds() + 4.1);
 }

@@ -43,4 +43,6 @@ target_compile_options(hummock_core_flags INTERFACE
 if(NOT WIN32)
   target_compile_options(hummock_core_flags INTERFACE
     -fno-plt -fvisibility=hidden -fvisibility-inlines-hidden -ftls-model=initial-exec)
+  # bad_alloc goes through operator new; not every machine's compiler has tables for that by itself.
+  target_compile_options(hummock_core_flags INTERFACE -fasynchronous-unwind-tables)
 endif()

@@ -25,8 +25,8 @@ PEERS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2*", "tcmal
 MEASURES = {
     "ops_per_s": ("operations a second", "{:,.0f}", True, "more work done", "less work done"),
     "seconds": ("CPU seconds", "{:.2f}", False, "more time", "less time"),
-    "p50_us": ("latency p50, us", "{:,.1f}", False, "longer waits", "shorter waits"),
-    "p99_us": ("latency p99, us", "{:,.1f}", False, "longer waits", "shorter waits"),
+    "p50_us": ("latency p50, us", "{:,.1f}", False, "longer waits (p50)", "shorter waits (p50)"),
+    "p99_us": ("latency p99, us", "{:,.1f}", False, "longer waits (p99)", "shorter waits (p99)"),
     "peak_mib": ("peak memory, MiB", "{:,.1f}", False, "more memory", "less memory"),
 }
 PROGRAM = "#include <map>\n#include <regex>\n#include <string>\n" \
@@ -153,7 +153,7 @@ def row_of(measure, system, ours):
     words = "the same" if same else f"{percent(ratio)} {'more' if ratio > 1 else 'less'}" if ratio < 2 else \
         f"{ratio:.1f} times as much"
     return {"label": label, "system": form.format(system), "hummock": form.format(ours), "ratio": ratio, "words": words,
-            "verdict": verdict, "phrase": None if same else f"{ratio:.1f} times the {label}" if ratio >= 2 else
+            "verdict": verdict, "phrase": None if same else f"{ratio:.1f} times the {more.partition(' ')[2]}" if ratio >= 2 else
             f"{percent(ratio)} {more if ratio > 1 else less}"}
 
 

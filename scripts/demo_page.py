@@ -4,6 +4,7 @@ import html
 
 # Blue and orange can be told apart by everyone; the others are shades of grey.
 OURS, SYSTEM = "#2166ac", "#d6604d"
+DARK = {OURS: "#6fb1ee", "#00755c": "#3fb594", "#8b3aa8": "#c58be0", "#49306b": "#a58fd6", "#a67c00": "#d2ab3a"}  # on a dark page
 PEERS = ["#00755c", "#8b3aa8", "#a67c00", "#49306b"]
 
 STYLE = """
@@ -15,6 +16,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
 svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; fill: var(--soft) }
+@media (max-width: 600px) { svg text { font-size: 24px } }
 .grid { stroke: var(--line) } .scroll { overflow-x: auto }
 table { border-collapse: collapse } th, td { padding: .2em 1.2em .2em 0; text-align: left }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
@@ -30,9 +32,18 @@ def colours_of(samples):
     return [{"Hummock": OURS, "system": SYSTEM}.get(name) or next(peers, "#888") for name in samples]
 
 
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 350, 62, 30, 32
+
+
+def style():
+    dark = "".join(f'[stroke="{light}"] {{ stroke: {there} }} [style="background:{light}"] {{ background: {there} !important }}'
+                   for light, there in DARK.items())
+    return STYLE + f"@media (prefers-color-scheme: dark) {{ {dark} }}\n"
+
+
 def curve(samples):
     """Resident MiB over seconds, one line for each allocator."""
-    width, height, left, bottom, top = 900, 330, 62, 30, 12
+    width, height, left, bottom, top = WIDTH, HEIGHT, LEFT, BOTTOM, TOP
     most_x = max(x for points in samples.values() for x, _ in points)
     most_y = max(max(y for points in samples.values() for _, y in points), 1) * 1.05
 
@@ -40,11 +51,12 @@ def curve(samples):
         return left + (width - left - 12) * x / most_x, top + (height - bottom - top) * (1 - y / most_y)
 
     out = [f'<svg viewBox="0 0 {width} {height}" role="img"><title>Resident memory over time</title>']
+    out.append(f'<text x="{left - 6}" y="{top - 10}" text-anchor="end">MiB</text>')
     step = 100 if most_y < 700 else 200
     for level in range(0, int(most_y) + 1, step):
         _, y = place(0, level)
         out.append(f'<line class="grid" x1="{left}" x2="{width - 12}" y1="{y:.1f}" y2="{y:.1f}"/>'
-                   f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{level} MiB</text>')
+                   f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{level}</text>')
     for second in range(0, int(most_x) + 1):
         x, y = place(second, 0)
         out.append(f'<text x="{x:.1f}" y="{y + 20:.1f}" text-anchor="middle">{second} s</text>')
@@ -59,15 +71,16 @@ def curve(samples):
 
 def picture(samples):
     """The same as a file of its own, for documents: the names stand beside the ends of the lines."""
-    drawing = curve(samples).partition("</svg>")[0].replace('viewBox="0 0 900 330"', 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1060 330"')
-    style = "<style>text { font: 13px system-ui, sans-serif; fill: #6b7685 } .grid { stroke: #8884 }</style>"
+    drawing = curve(samples).partition("</svg>")[0].replace(
+        f'viewBox="0 0 {WIDTH} {HEIGHT}"', f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH + 190} {HEIGHT}"')
+    rules = "<style>text { font: 17px system-ui, sans-serif; fill: #6b7685 } .grid { stroke: #8884 }</style>"
     most = max(max(y for _, y in points) for points in samples.values()) * 1.05
     names, lowest = [], 0.0
     colours = dict(zip(samples, colours_of(samples)))
     for name, points in sorted(samples.items(), key=lambda item: -item[1][-1][1]):
-        lowest = max(lowest + 17, 12 + 288 * (1 - points[-1][1] / most) + 4)  # none on another
+        lowest = max(lowest + 20, TOP + (HEIGHT - BOTTOM - TOP) * (1 - points[-1][1] / most) + 4)  # none on another
         names.append(f'<text x="896" y="{lowest:.0f}" style="fill: {colours[name]}">{html.escape(name)} {points[-1][1]:,.0f} MiB</text>')
-    return drawing.replace("<title>", style + "<title>", 1) + "\n".join(names) + "</svg>\n"
+    return drawing.replace("<title>", rules + "<title>", 1) + "\n".join(names) + "</svg>\n"
 
 
 def table(rows):
@@ -82,7 +95,7 @@ def table(rows):
 def page(warning, samples, sections):
     """`sections`: (title, rows, sentence) of each load."""
     parts = ['<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-             f"<title>Hummock, a demonstration</title><style>{STYLE}</style></head><body>",
+             f"<title>Hummock, a demonstration</title><style>{style()}</style></head><body>",
              "<h1>Hummock beside this system's malloc</h1>"]
     if warning:
         parts.append(f'<p class="warn">{html.escape(warning)}</p>')

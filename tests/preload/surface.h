@@ -56,7 +56,7 @@ inline const size_t kTooLarge[] = {SIZE_MAX,
                                    SIZE_MAX - 4096,
                                    SIZE_MAX / 2 + 1,
                                    static_cast<size_t>(PTRDIFF_MAX),
-                                   static_cast<size_t>(PTRDIFF_MAX) - 65536};
+                                   static_cast<size_t>(PTRDIFF_MAX) - (sizeof(size_t) == 8 ? 65536 : 0)};
 
 // Finds out whose malloc this is. A preloaded library that does not take over is a failure.
 inline void begin() {

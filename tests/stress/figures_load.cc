@@ -37,7 +37,7 @@ void use(size_t self) {
 #ifdef STRESS_PLAIN
 void look(FILE* out) {
   const struct mallinfo2 info = mallinfo2();
-  stress::require(info.hblks < 1000000 && info.hblkhd < size_t{1} << 40, "figures of this process");
+  stress::require(info.hblks < 1000000 && info.hblkhd < uint64_t{1} << 40, "figures of this process");
   stress::require(malloc_info(0, out) == 0, "malloc_info");
 }
 #else

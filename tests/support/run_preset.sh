@@ -5,6 +5,7 @@ set -eu
 source=$1 build=$2 preset=$3 scale=$4 targets=$5
 shift 5
 cd "$source"
+mkdir -p "$(dirname "$build")"
 cmake --preset "$preset" -B "$build" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 # shellcheck disable=SC2086
 cmake --build "$build" -j"$(nproc)" --target $targets >"$build.log" 2>&1 || { tail -50 "$build.log"; exit 1; }

@@ -17,7 +17,7 @@
 
 inline constexpr size_t kKiB = 1024;
 inline constexpr size_t kMiB = size_t{1} << 20;
-inline constexpr size_t kTiB = size_t{1} << 40;
+inline constexpr uint64_t kTiB = uint64_t{1} << 40;
 
 // A sanitizer has most of the address space for itself, and an emulator keeps a record of each page that is
 // reserved: it would take all memory.

@@ -63,8 +63,10 @@ int live_among_reservations(uint64_t seed) {
   for (int step = 0; step < 250; ++step) {
     const size_t size = draw_reservation(random);
     if (total + size <= most) {
-      void* hint = random.one_in(3) ? reinterpret_cast<void*>(random.below(size_t{1} << 46) & ~(4 * kKiB - 1))
-                                    : nullptr;
+      void* hint =
+          random.one_in(3)
+              ? reinterpret_cast<void*>(static_cast<uintptr_t>(random.next() % (64 * kTiB)) & ~(4 * kKiB - 1))
+              : nullptr;
       if (void* start = reserve_place(hint, size)) all.push_back({start, size}), total += size;
     }
     if (random.one_in(6) && !all.empty()) {  // a hole in the midst, or all of it
@@ -142,7 +144,7 @@ TEST_CASE("malloc fails only where a plain mapping would fail") {
 }
 
 TEST_CASE("a mapping has left the region map before its addresses are anybody else's") {
-  if (support::checked()) return;
+  if (support::checked() || sizeof(void*) < 8) return;  // 14 GiB
   known_while_gone = looked = 0;
   hummock::os::calls = {real.map, unmap, real.advise, remap};
   for (bool refuse : {false, true}) {

@@ -83,7 +83,8 @@ TEST_CASE("calloc") {
     }
   }
   CHECK(error_of([] { return hummock_calloc(SIZE_MAX, 2); }) == ENOMEM);
-  CHECK(error_of([] { return hummock_calloc(size_t{1} << 32, size_t{1} << 32); }) == ENOMEM);
+  constexpr size_t kRoot = size_t{1} << (sizeof(size_t) * 4);  // its square is 0
+  CHECK(error_of([] { return hummock_calloc(kRoot, kRoot); }) == ENOMEM);
   CHECK(error_of([] { return hummock_calloc(1, size_t{PTRDIFF_MAX} + 1); }) == ENOMEM);
   for (size_t count : {0, 1}) {
     void* block = hummock_calloc(count, 0);
@@ -159,8 +160,9 @@ TEST_CASE("aligned_alloc") {
   }
   CHECK(error_of([] { return hummock_aligned_alloc(4096, SIZE_MAX - 100); }) == ENOMEM);
   CHECK(error_of([] { return hummock_aligned_alloc(64, PTRDIFF_MAX); }) == ENOMEM);
-  CHECK(error_of([] { return hummock_aligned_alloc(size_t{1} << 63, 1); }) == ENOMEM);
-  CHECK(error_of([] { return hummock_aligned_alloc(size_t{1} << 62, size_t{1} << 62); }) == ENOMEM);
+  constexpr size_t kTop = SIZE_MAX / 2 + 1;
+  CHECK(error_of([] { return hummock_aligned_alloc(kTop, 1); }) == ENOMEM);
+  CHECK(error_of([] { return hummock_aligned_alloc(kTop / 2, kTop / 2); }) == ENOMEM);
 }
 
 TEST_CASE("posix_memalign") {
@@ -173,6 +175,7 @@ TEST_CASE("posix_memalign") {
   }
   void* const untouched = &block;
   for (size_t bad : {0, 1, 2, 4, 12, 24, 4095}) {
+    if (bad == sizeof(void*)) continue;
     block = untouched;
     CHECK(hummock_posix_memalign(&block, bad, 64) == EINVAL);
     CHECK(block == untouched);

@@ -32,6 +32,7 @@ constexpr size_t kSizes[] = {16, 64, 1000};
 TEST_CASE("a block that waits to be handed over is handed over by another thread") {
   for (const size_t size : kSizes) {
     for (const bool marked_last : {false, true}) {
+      if (marked_last && !slab::kMarksLinks) continue;  // the mark takes the check's place, too
       CAPTURE(size);
       CAPTURE(marked_last);
       const support::Ending ended = support::ending_of([&] {

@@ -213,8 +213,8 @@ TEST_CASE("allocator: stateless") {
   CHECK(tree.size() == 100);
   const auto shared = std::allocate_shared<Counted>(hummock::allocator<Counted>(), 5);
   CHECK(shared->value == 5);
-  CHECK_THROWS_AS((void)hummock::allocator<long>().allocate(SIZE_MAX / 4), std::bad_array_new_length);
-  CHECK_THROWS_AS((void)hummock::allocator<char>().allocate(SIZE_MAX / 4), std::bad_alloc);
+  CHECK_THROWS_AS((void)hummock::allocator<long>().allocate(SIZE_MAX / 2), std::bad_array_new_length);
+  CHECK_THROWS_AS((void)hummock::allocator<char>().allocate(SIZE_MAX / 4 * 3), std::bad_alloc);
   CHECK_THROWS_AS((void)hummock::allocator<Wide>().allocate(SIZE_MAX / 512), std::bad_alloc);
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("more than there are slots, and the memory is counted") {
     CHECK(!is_guarded(blocks.back()));
   }
   const size_t count = count_guarded();
-  CHECK(count > 4000);
+  CHECK(count > (sizeof(void*) == 8 ? 4000 : 500));
   CHECK(pages::in_use_bytes() >= before + count * 1000);
   for (void* block : blocks) hummock_free(block);
   CHECK(count_guarded() == 0);

@@ -38,13 +38,13 @@ hummock_stats_t stats() {
 }
 
 // Blocks of that size until there are no more; their bytes.
-size_t fill(size_t size, std::vector<void*>* blocks) {
-  size_t bytes = 0;
+uint64_t fill(size_t size, std::vector<void*>* blocks) {
+  uint64_t bytes = 0;
   errno = 0;
   while (void* block = hummock_malloc(size)) {
     blocks->push_back(block);
     bytes += size;
-    if (bytes > 4096 * kMiB) break;
+    if (bytes > uint64_t{4096} * kMiB) break;
   }
   CHECK(errno == ENOMEM);
   return bytes;
@@ -279,5 +279,5 @@ TEST_CASE("sizes and percentages") {
   while (!hummock::os::group_limit(&limit) && steps < 1000) ++steps;
   CHECK(steps < 1000);
   CHECK(limit > 0);
-  CHECK(limit <= size_t{1} << 50);
+  CHECK(limit <= uint64_t{1} << 50);
 }

@@ -44,7 +44,7 @@ TEST_CASE("bytes for people") {
   CHECK(text(plain().bytes(1536)) == "1.5 KiB");
   CHECK(text(plain().bytes((size_t{1} << 20) - 1)) == "1023.9 KiB");
   CHECK(text(plain().bytes(size_t{64} << 20)) == "64 MiB");
-  CHECK(text(plain().bytes(SIZE_MAX)) == "15.9 EiB");
+  CHECK(text(plain().bytes(SIZE_MAX)) == (sizeof(size_t) == 8 ? "15.9 EiB" : "3.9 GiB"));
 }
 
 TEST_CASE("the stream form") {

@@ -225,6 +225,7 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   release_span(usual);
   CHECK(far_cache[39].span == usual);
   CHECK(cached_slots() <= std::max(size_t{64}, used / 32));
+  if (sizeof(void*) < 8) return;
   // 8 GiB in use, of which nothing is touched: 256 MiB.
   held.clear();
   for (int i = 0; i < 300; ++i) held.push_back(take(400));

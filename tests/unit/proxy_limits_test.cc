@@ -48,7 +48,7 @@ TEST_CASE("size 0, NULL, and sizes that cannot be") {
     CHECK(errno == ENOMEM);
     CHECK(hummock_proxy_realloc(proxy.handle, block, bytes, 16) == nullptr);
   }
-  CHECK(proxy.allocate(10, size_t{1} << 63) == nullptr);
+  CHECK(proxy.allocate(10, SIZE_MAX / 2 + 1) == nullptr);
   CHECK(proxy.allocate(10, SIZE_MAX) == nullptr);
   CHECK(proxy.bucket_of(block) == 1);
   proxy.release(block);
@@ -166,9 +166,11 @@ TEST_CASE("bad options, and no room") {
   half.usable_size = nullptr;
   wrong.fallback = &half;
   CHECK(error_of(&wrong) == EINVAL);
-  for (size_t bytes : {SIZE_MAX, SIZE_MAX / 2, size_t{1} << 40, size_t{1} << 36}) {
+  for (uint64_t bytes :
+       {uint64_t{SIZE_MAX}, uint64_t{SIZE_MAX / 4 * 3}, uint64_t{1} << 40, uint64_t{1} << 36}) {
+    if (bytes > SIZE_MAX) continue;
     wrong = options;
-    wrong.bucket_bytes = bytes;
+    wrong.bucket_bytes = static_cast<size_t>(bytes);
     CHECK(error_of(&wrong) == ENOMEM);
   }
   hummock_proxy_destroy(nullptr);

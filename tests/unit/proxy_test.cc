@@ -253,6 +253,7 @@ size_t resident() {
 }
 
 TEST_CASE("memory is reserved at creation, touched when used") {
+  if (sizeof(void*) < 8) return;  // more than there are addresses
   const size_t before = resident();
   std::vector<Proxy*> proxies;
   for (int i = 0; i < 10; ++i) proxies.push_back(new Proxy(10, 64 << 20));

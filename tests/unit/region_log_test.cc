@@ -48,6 +48,10 @@ void* realloc(void* block, size_t size) {
 
 namespace {
 
+constexpr bool kWide = sizeof(void*) == 8;
+void* const kSomewhere =
+    reinterpret_cast<void*>(static_cast<uintptr_t>(kWide ? 0x7f0000000000u : 0x7f000000u));
+
 struct Folder {
   char name[32] = "/tmp/region-log-XXXXXX";
   Folder() { REQUIRE(mkdtemp(name) != nullptr); }
@@ -95,8 +99,8 @@ TEST_CASE("head and events, without malloc") {
   counting = true;
   os::start_log();
   os::Event event;
-  event.log("Alloc LP", reinterpret_cast<void*>(0x7f0000000000), size_t{32} << 20, 32 << 20, "why");
-  os::Event().log("Free", reinterpret_cast<void*>(0x7f0000000000), size_t{8} << 20, -(8 << 20));
+  event.log("Alloc LP", kSomewhere, size_t{32} << 20, 32 << 20, "why");
+  os::Event().log("Free", kSomewhere, size_t{8} << 20, -(8 << 20));
   os::log_note("summary", hummock::base::Line("") << "the end");
   counting = false;
   CHECK(allocations == 0);
@@ -113,8 +117,9 @@ TEST_CASE("head and events, without malloc") {
   CHECK(contains(text, "\nrights: user "));
   CHECK(contains(text, "\noption: log:" + path + " (hummock_conf)\n"));
   CHECK(contains(text, "\noption: huge_pages:auto (default)\n"));
-  CHECK(contains(text, "32768k at:0x7f0000000000 Alloc LP (    32M) why\n"));
-  CHECK(contains(text, "8192k at:0x7f0000000000 Free (    24M)\n"));
+  const std::string at = kWide ? "at:0x7f0000000000" : "at:0x7f000000";
+  CHECK(contains(text, "32768k " + at + " Alloc LP (    32M) why\n"));
+  CHECK(contains(text, "8192k " + at + " Free (    24M)\n"));
   CHECK(contains(text, "summary: the end\n"));
   CHECK(text.back() == '\n');
 }

@@ -82,8 +82,9 @@ TEST_CASE("regions stand where an address 2 TiB lower is none") {
 TEST_CASE("regions go elsewhere where the lowest 2 TiB are taken") {
   if (!kHasAddresses) return;
   CHECK(in_child([] {
-          for (uintptr_t at = uintptr_t{1} << 33; at < 2 * kTiB; at += uintptr_t{1} << 30) {
-            reserve_place(reinterpret_cast<void*>(at), size_t{1} << 30);
+          constexpr size_t kGiB = size_t{1} << 30;
+          for (uint64_t at = 8 * uint64_t{kGiB}; at < 2 * kTiB; at += kGiB) {
+            reserve_place(reinterpret_cast<void*>(at), kGiB);
           }
           std::vector<void*> blocks;
           const auto is_low = [&] { return reinterpret_cast<uintptr_t>(blocks.back()) < 2 * kTiB; };

@@ -267,7 +267,8 @@ TEST_CASE("the profile as a file of pprof's text") {
 }
 
 TEST_CASE("what cannot be asked for is refused") {
-  CHECK(hummock_profile_start((size_t{1} << 40) + 1) == EINVAL);
+  constexpr uint64_t kTooMany = (uint64_t{1} << 40) + 1;
+  if (kTooMany <= SIZE_MAX) CHECK(hummock_profile_start(static_cast<size_t>(kTooMany)) == EINVAL);
   CHECK(hummock_profile_stop() == 0);
   CHECK(hummock_profile_stop() == 0);
 }

@@ -76,9 +76,10 @@ TEST_CASE("a caller of an older header gets only the fields it knows") {
   memset(&both, 0x5A, sizeof(both));
   both.stats.size = offsetof(hummock_stats_t, resident);
   CHECK(hummock_stats(&both.stats) == 0);
-  CHECK(both.stats.mapped == 0x5A5A5A5A5A5A5A5Au);
-  CHECK(both.stats.resident == 0x5A5A5A5A5A5A5A5Au);
-  CHECK(both.stats.dirty != 0x5A5A5A5A5A5A5A5Au);
+  constexpr auto kUntouched = static_cast<size_t>(0x5A5A5A5A5A5A5A5Au);
+  CHECK(both.stats.mapped == kUntouched);
+  CHECK(both.stats.resident == kUntouched);
+  CHECK(both.stats.dirty != kUntouched);
   both.stats.size = sizeof(hummock_stats_t) + sizeof(size_t);
   CHECK(hummock_stats(&both.stats) == 0);
 }
@@ -190,7 +191,7 @@ TEST_CASE("statistics may be taken while threads work") {
   for (size_t i = 0; i < support::scaled(200, 20); ++i) {
     const hummock_stats_t stats = figures();
     CHECK(stats.classes <= HUMMOCK_CLASS_COUNT);
-    CHECK(stats.live < size_t{1} << 40);
+    CHECK(stats.live < uint64_t{1} << 40);
     if (i % 10 == 0) hummock_trim(0);
   }
   for (std::thread& thread : crew) thread.join();

@@ -35,6 +35,7 @@ path.resident, path.live { fill: none; stroke-width: 2; } .mapped { fill: var(--
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .15em .8em .15em 0;
   text-align: left; vertical-align: top; } td.n, th.n { text-align: right; }
 .verdict { font-weight: 600; } .scroll { overflow-x: auto; }
+h1, h2, code, td { overflow-wrap: anywhere; } .scroll td { overflow-wrap: normal; }
 )";
 
 std::string escaped(const std::string& text) {
@@ -245,9 +246,12 @@ void write_program(const RegionLog& log, bool last, std::ostream& out) {
     draw_durations(log, out);
     write_events(log, out);
   }
-  if (end_of(log) < kMoment && !last) out << "<p>It ran for a moment, then executed the next program.</p>\n";
-  out << "<h3>" << (log.ended ? "At the end" : "No summary: the program still runs, crashed, or was killed")
-      << "</h3>\n";
+  if (!last && !log.ended) {
+    out << "<p>It executed the next program.</p>\n";
+  } else {
+    out << "<h3>" << (log.ended ? "At the end" : "No summary: the program still runs, crashed, or was killed")
+        << "</h3>\n";
+  }
   write_pairs(log.summary, out);
   out << "<h3>Machine and options</h3>\n";
   write_pairs(log.facts, out);
