@@ -302,10 +302,9 @@ void empty_bin(Heap* heap, unsigned size_class) {
 void* pop_tiny(Bin* bin) {
   void* block = bin->blocks;
   if (block == bin) return nullptr;
-  const SlabHeader* slab = slab_of(block);
-  void* next = slab::next_free(slab, block);
-  if (next == slab::kNoLink) return nullptr;
-  bin->blocks = next == slab::end_of(slab) ? bin : next;
+  const uint64_t number = slab::tiny_next(block);
+  if (number > slab::kTinyEnd) return nullptr;
+  bin->blocks = number == slab::kTinyEnd ? bin : slab::tiny_in_slab_of(block, number);
   slab::tiny_word(block) = 0;
   ++bin->room;
   return block;

@@ -174,12 +174,10 @@ __attribute__((noinline)) void release_any_direct(void* p, SlabHeader* slot, Hea
 __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Heap* heap) {
   Bin* bin = slot->bin;
   const bool small = reinterpret_cast<uintptr_t>(p) * bin->multiplier < relaxed(slot->free_bound);
-  if (__builtin_expect(!small || slab::is_tiny(slot) || slot->full || slab::looks_free(p), false)) {
+  if (__builtin_expect(!small || slot->full || slab::looks_free(slot, p), false)) {
     return release_any_direct(p, slot, heap);
   }
-  slab::set_next(p, slot->free);
-  slot->free = p;
-  --slot->live;
+  slab::put_block(slot, p);
   after_put(heap, slot, bin);
 }
 

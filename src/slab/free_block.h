@@ -94,6 +94,15 @@ __attribute__((always_inline)) inline bool looks_free(void* block) {
 
 inline constexpr size_t kTinyEnd = kSlotSize / kTinySize;  // no block has this number: the end of the list
 
+// A slab of them is one slot, so no header is needed to find a block's number, or a block near another one.
+inline size_t tiny_number(const void* block) {
+  return reinterpret_cast<uintptr_t>(block) % kSlotSize / kTinySize;
+}
+inline void* tiny_in_slab_of(const void* block, size_t number) {
+  const uintptr_t start = reinterpret_cast<uintptr_t>(block) & ~uintptr_t{kSlotSize - 1};
+  return reinterpret_cast<void*>(start + number * kTinySize);
+}
+
 inline uint64_t tiny_mask(const void* block) {
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(block) ^ uint64_t{secret()}) * 0x9e3779b97f4a7c15u;
   return mixed ^ (mixed >> 32);

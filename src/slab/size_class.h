@@ -107,6 +107,7 @@ constexpr unsigned most_slots() {
 
 inline constexpr ClassTable kTable = make_table();
 static_assert(most_slots() <= 8);  // slabs and block_index rely on it
+static_assert(kTable.row[kTiny].slots == 1 && kSlotSize % kTinySize == 0);  // see free_block.h
 static_assert(size_of(kTiny - 1) == kMaxSmall && class_of(kMaxSmall) == kTiny - 1);
 static_assert(kTable.row[1].step == 16 && kTable.row[3].step <= 96);
 static_assert(class_of(257) == 17 && size_of(17) == 288 && class_of(288) == 17 && class_of(289) == 18);

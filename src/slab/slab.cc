@@ -9,11 +9,14 @@ namespace {
 
 // Makes a list of adjacent blocks.
 List link_up(SlabHeader* slab, Range range) {
+  const bool tiny = is_tiny(slab);
   const size_t size = row_of(slab).block_size;
   char* block = slab->start + range.first * size;
   void* first = block;
   for (size_t left = range.end - range.first; left != 0; --left, block += size) {
-    link_free(slab, block, left != 1 ? block + size : end_of(slab));
+    const bool last = left == 1;
+    tiny ? set_tiny_next(block, last ? kTinyEnd : tiny_number(block) + 1)
+         : set_next(block, last ? end_of(slab) : block + size);
   }
   return {first, static_cast<unsigned>(range.end - range.first)};
 }
@@ -89,10 +92,6 @@ Rest take_freed(SlabHeader* slab) {
   return rest;
 }
 
-size_t number_of(const SlabHeader* slab, const void* block) {
-  return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
-}
-
 constexpr const char* kBroken = "a freed block was written to or freed twice";
 
 // A block of the slab that is marked as free; else the lists of the slab are broken.
@@ -112,16 +111,6 @@ void make_secret(uint64_t random) {
     word = upper << 48 | (random & 0xffffffff0000) | upper;
   }
   set_relaxed(secret_word.value, static_cast<uintptr_t>(word));
-}
-
-void link_tiny(const SlabHeader* slab, void* block, const void* next) {
-  const bool last = next == nullptr || next == end_of(slab);
-  set_tiny_next(block, last ? kTinyEnd : number_of(slab, next));
-}
-
-void* next_free_tiny(const SlabHeader* slab, void* block) {
-  const uint64_t number = tiny_next(block);
-  return number == kTinyEnd ? end_of(slab) : number < kTinyEnd ? slab->start + number * kTinySize : kNoLink;
 }
 
 void* next_remote_free(const SlabHeader* slab, void* block) {

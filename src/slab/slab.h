@@ -96,7 +96,10 @@ inline bool is_tiny(const SlabHeader* slab) {
 }
 
 // For tiny blocks `next` must be in the same slab.
-void link_tiny(const SlabHeader* slab, void* block, const void* next);
+inline void link_tiny(const SlabHeader* slab, void* block, const void* next) {
+  const bool last = next == nullptr || next == end_of(slab);
+  set_tiny_next(block, last ? kTinyEnd : tiny_number(next));
+}
 inline void link_free(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
   set_next(block, next);
@@ -105,7 +108,10 @@ inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
   set_next_remote(block, next);
 }
-void* next_free_tiny(const SlabHeader* slab, void* block);
+inline void* next_free_tiny(const SlabHeader* slab, void* block) {
+  const uint64_t number = tiny_next(block);
+  return number < kTinyEnd ? tiny_in_slab_of(block, number) : number == kTinyEnd ? end_of(slab) : kNoLink;
+}
 inline void* next_free(const SlabHeader* slab, void* block) {
   return __builtin_expect(is_tiny(slab), false) ? next_free_tiny(slab, block) : next_of(block);
 }
