@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .PHONY: all libraries tests counts configure demo test test-all test-bindings windows test-windows bench bench-programs budget soak install \
-        uninstall dist deb rpm zip wheel crates formula conan packages release-list reproducible abi test-platforms test-systemd \
+        uninstall dist deb rpm zip wheel crates formula conan vcpkg packages release-list reproducible abi test-platforms test-systemd \
         site format lint clean
 
 CONFIGURE = mkdir -p build && { cmake --preset $(1) > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }; }
@@ -102,20 +102,32 @@ install: all
 uninstall:
 	@cmake -DBUILD=build -DPREFIX=$(abspath $(PREFIX)) -P cmake/uninstall.cmake
 
-# Packages of what is committed, in out/packages, with their sizes and checksums; what is installed is tried in a
-# clean Debian (as root).
+# Packages of what is committed, in out/packages.
 dist deb rpm zip wheel crates formula:
 	@scripts/packages.sh package-$@
 	@scripts/make_packages.sh $@
 
-# Conan's, made and used by a program of its own; Conan from PyPI.
+# Conan's and vcpkg's, made and used by a program of its own; Conan from PyPI, vcpkg where it is.
 conan:
 	@scripts/packages.sh libraries package-wheel
 	@scripts/try_conan.sh
 
-# The formula only where the address is known at which the tarball will stand.
-packages: abi dist deb rpm zip wheel crates conan $(if $(HUMMOCK_HOMEPAGE)$(GITHUB_REPOSITORY),formula)
+vcpkg:
+	@scripts/packages.sh libraries
+	@scripts/try_vcpkg.sh
+
+# All of them, with sizes and checksums: each is tried, what is installed in a clean Debian (as root), and the tarball
+# passes tests. The formula only where the address is known at which the tarball will stand.
+PACKAGES = dist deb rpm zip wheel crates conan vcpkg $(if $(HUMMOCK_HOMEPAGE)$(GITHUB_REPOSITORY),formula)
+
+packages: abi
+	@rm -rf out/packages
+	@for part in $(PACKAGES); do $(MAKE) --no-print-directory $$part || exit 1; done
+	@scripts/packages.sh package-try
 	@scripts/try_packages.sh
+	@scripts/try_zip.sh
+	@scripts/try_crates.sh
+	@scripts/try_tarball.sh
 	@scripts/make_packages.sh sums
 
 # The artefacts of this version, with sizes and checksums.

@@ -18,18 +18,19 @@ packages_of() {
     wine) echo "wine wine64 python3" ;;
     cross) echo "g++-aarch64-linux-gnu qemu-user" ;;
     package-dist) echo "git" ;;
-    package-deb) echo "$(packages_of libraries) $(packages_of tool) git dpkg-dev debhelper lintian mmdebstrap" ;;
+    package-deb) echo "$(packages_of libraries) $(packages_of tool) git dpkg-dev debhelper lintian" ;;
     package-rpm) echo "$(packages_of libraries) $(packages_of tool) git rpm" ;;
-    package-wheel) echo "$(packages_of libraries) python3 python3-venv" ;;
-    package-crates) command -v cargo >/dev/null 2>&1 || packages_of rust ;;
+    package-wheel) echo "$(packages_of libraries) git python3 python3-venv g++-aarch64-linux-gnu" ;;
+    package-crates) echo "git g++"; command -v cargo >/dev/null 2>&1 || packages_of rust ;;
     package-formula) echo "git" ;;
+    package-try) echo "$(packages_of test) mmdebstrap $(packages_of wine) $(packages_of windows)" ;;
     site) echo "python3 python3-venv mandoc" ;;
     systemd) echo "mmdebstrap systemd-container" ;;
     abi) echo "abigail-tools" ;;
     platforms) echo "doctest-dev qemu-user musl-tools g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-arm-linux-gnueabihf g++-i686-linux-gnu" ;;
-    package-zip) echo "$(packages_of windows) cmake ninja-build" ;;
+    package-zip) echo "$(packages_of windows) git cmake ninja-build" ;;
     bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
-    rust) echo "cargo rustc rust-clippy" ;;
+    rust) echo "cargo-web rustc-web" ;;  # Debian 12 also has an older one, too old for the crates
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac
 }

@@ -31,7 +31,11 @@ part "Rust"
   cargo fetch --locked --quiet ||
     fail "cargo could not fetch the crates that the build needs; is crates.io, or its mirror, within reach?"
   cargo test --locked --quiet --all-features
-  cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+  if cargo clippy --version >/dev/null 2>&1; then
+    cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+  else
+    echo "cargo clippy is not there: not run"
+  fi
   RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps --all-features
   # Cargo unpacks and builds the crate below once and for all: not the one of an earlier state.
   rm -rf "$TEST_BUILD/package" "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/hummock-sys-[0-9]*

@@ -6,7 +6,7 @@
 
   Everything the program allocates from then on (strings, arrays, objects, GetMem, New) is Hummock's.
   The unit HummockStatic is the same with libhummock.a in the program, instead of libhummock.so.
-  Defines: HUMMOCK_LEAKS   as the environment's HUMMOCKPAS_LEAKS=1: a summary of leaks at the end
+  Defines: HUMMOCK_LEAKS   as the environment's HUMMOCKPAS_LEAKS=1: at the end a summary of leaks, with -gl by line
            HUMMOCK_STATIC  makes this unit HummockStatic's equal
   Free Pascal takes a unit that it compiled before whatever is defined now: with -B it looks again.
   Free Pascal 3.2 on Linux. The branch for Delphi is compiled in the tests with declarations that stand
@@ -101,7 +101,7 @@ function HummockTrim(Keep: NativeUInt): Boolean;
 function HummockSetOption(Name, Value: PAnsiChar): Integer;
 
 { The block will stay to the end of the program on purpose: the leak summary leaves it out. False when no
-  summary was asked for. Take the word back before the block is freed. }
+  summary was asked for, or there is no such block. }
 function HummockExpectLeak(Block: Pointer): Boolean;
 function HummockUnexpectLeak(Block: Pointer): Boolean;
 
@@ -184,11 +184,6 @@ end;
 
 var
   Installed: Boolean = False;
-  CountsLeaks: Boolean = False;
-  { Blocks in use of each size class; the last entry counts what is larger, LargeBytes their room. }
-  Counts: array [0 .. HummockClassCount] of Int64;
-  LargeBytes: Int64 = 0;
-  ClassSizes: THummockStats;
 
 function HummockInstalled: Boolean;
 begin
@@ -276,114 +271,7 @@ end;
 
 { ---- Leaks ---------------------------------------------------------------------------------------- }
 
-procedure Add(var Counter: Int64; By: Int64);
-begin
-{$IFDEF FPC}
-  InterlockedExchangeAdd64(Counter, By);
-{$ELSE}
-  AtomicIncrement(Counter, By);
-{$ENDIF}
-end;
-
-{ The sizes ascend from index 1; the last class, of 8 bytes, stands apart. }
-function ClassOf(Room: NativeUInt): Integer;
-var
-  Low, High, Middle: Integer;
-begin
-  if Room = ClassSizes.PerClass[ClassSizes.Classes - 1].BlockSize then
-    Exit(ClassSizes.Classes - 1);
-  Low := 1;
-  High := ClassSizes.Classes - 1;
-  while Low < High do
-  begin
-    Middle := (Low + High) div 2;
-    if ClassSizes.PerClass[Middle].BlockSize < Room then Low := Middle + 1 else High := Middle;
-  end;
-  if Low = Integer(ClassSizes.Classes) - 1 then Low := HummockClassCount;
-  Result := Low;
-end;
-
-procedure Count(Block: Pointer; By: Int64);
-var
-  Room: NativeUInt;
-  Index: Integer;
-begin
-  if Block = nil then Exit;
-  Room := hummock_usable_size(Block);
-  Index := ClassOf(Room);
-  Add(Counts[Index], By);
-  if Index = HummockClassCount then Add(LargeBytes, By * Int64(Room));
-end;
-
-function HummockExpectLeak(Block: Pointer): Boolean;
-begin
-  Result := CountsLeaks;
-  if Result then Count(Block, -1);
-end;
-
-function HummockUnexpectLeak(Block: Pointer): Boolean;
-begin
-  Result := CountsLeaks;
-  if Result then Count(Block, 1);
-end;
-
-procedure SayNumber(Number: Int64);
-var
-  Text: ShortString;
-begin
-  Str(Number, Text);
-  c_write(2, @Text[1], Length(Text));
-end;
-
-procedure SayBlocks(Number: Int64; Words: PAnsiChar; Bytes: Int64; After: PAnsiChar);
-begin
-  SayNumber(Number);
-  Say(Words);
-  SayNumber(Bytes);
-  Say(After);
-end;
-
-procedure ReportLeaks;
-var
-  Index: Integer;
-  Blocks, Bytes: Int64;
-begin
-  Blocks := Counts[HummockClassCount];
-  Bytes := LargeBytes;
-  for Index := 1 to ClassSizes.Classes - 1 do
-  begin
-    Inc(Blocks, Counts[Index]);
-    Inc(Bytes, Counts[Index] * Int64(ClassSizes.PerClass[Index].BlockSize));
-  end;
-  if Blocks = 0 then
-  begin
-    Say('hummock: no leaks'#10);
-    Exit;
-  end;
-  Say('hummock: leaked: ');
-  SayBlocks(Blocks, ' blocks, ', Bytes, ' bytes'#10);
-  for Index := 1 to ClassSizes.Classes - 1 do
-    if Counts[Index] <> 0 then
-    begin
-      Say('hummock: leaked:   ');
-      SayBlocks(Counts[Index], ' of ', ClassSizes.PerClass[Index].BlockSize, ' bytes'#10);
-    end;
-  if Counts[HummockClassCount] = 0 then Exit;
-  Say('hummock: leaked:   ');
-  SayBlocks(Counts[HummockClassCount], ' larger ones, of ', LargeBytes, ' bytes together'#10);
-end;
-
-function WantsLeaks: Boolean;
-var
-  Value: PAnsiChar;
-begin
-{$IFDEF HUMMOCK_LEAKS}
-  Result := True;
-{$ELSE}
-  Value := c_getenv('HUMMOCKPAS_LEAKS');
-  Result := (Value <> nil) and (Value^ <> #0) and (Value^ <> '0');
-{$ENDIF}
-end;
+{$I hummock_leaks.inc}
 
 {$IFDEF HUMMOCK_FPC}
   {$I hummock_fpc.inc}

@@ -128,10 +128,31 @@ class Pascal(unittest.TestCase):
         program = compiled("leaks.pas")
         self.assertEqual(self.passes(program).stderr, "")
         said = self.passes(program, HUMMOCKPAS_LEAKS="1").stderr
-        self.assertRegex(said, r"hummock: leaked: 4 blocks, \d+ bytes\n")
-        self.assertRegex(said, r"hummock: leaked:   3 of 112 bytes\n")
-        self.assertRegex(said, r"hummock: leaked:   1 larger ones, of \d+ bytes together\n")
+        self.assertIn("hummock: leaked: 4 blocks, 200300 bytes\n", said)
+        self.assertRegex(said, r"leaked:   1 of 200000 bytes\n(hummock: leaked:     \$.*\n)+hummock: leaked:   3 of 100 bytes\n")
         self.assertIn("leaked: 4 blocks", self.passes(compiled("leaks.pas", "HUMMOCK_LEAKS")).stderr)
+
+    def test_leaks_have_lines(self):
+        done = self.passes(compiled("leak_lines.pas", optimised="-gl"), HUMMOCKPAS_LEAKS="1")
+        lines = (UNIT / "tests/leak_lines.pas").read_text(encoding="ascii").split("\n")
+
+        def line_of(mark):
+            return 1 + next(index for index, line in enumerate(lines) if mark in line)
+
+        said = done.stderr.split("hummock: leaked:   ")
+        self.assertEqual(said[0], "hummock: leaked: 8 blocks, 4433 bytes\n")
+        kinds = [[]]
+        for text in said[1:]:
+            if not text.startswith("  "):
+                kinds.append([text.rstrip()])
+            else:
+                kinds[-1].append(re.search(r" line (\d+) of .*leak_lines.pas$", text.rstrip()).group(1))
+        main = str(line_of("{ grow here }"))
+        self.assertEqual(kinds[1], ["1 of 3000 bytes", str(line_of("{ grown }")), main])
+        self.assertEqual(kinds[2], ["1 of 1000 bytes", str(line_of("{ kept }")), str(line_of("{ keep here }"))])
+        self.assertEqual(kinds[3][1:], [str(line_of("{ a string }"))])
+        self.assertEqual(kinds[4], ["4 of 25 bytes", str(line_of("{ lost }")), str(line_of("{ lose here }"))])
+        self.assertEqual(kinds[5][1:], [str(line_of("{ an object }"))])
 
     def test_mmtest_gives_memory_back(self):
         peak = int(self.passes(compiled("mmtest.pas")).stdout)
