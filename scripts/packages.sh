@@ -30,7 +30,10 @@ packages_of() {
     platforms) echo "doctest-dev qemu-user musl-tools g++-aarch64-linux-gnu g++-riscv64-linux-gnu g++-arm-linux-gnueabihf g++-i686-linux-gnu" ;;
     package-zip) echo "$(packages_of windows) git cmake ninja-build" ;;
     bindings) echo "fp-compiler fp-units-rtl python3 python3-venv libmimalloc2.0 valgrind" ;;
-    rust) echo "cargo-web rustc-web" ;;  # Debian 12 also has an older one, too old for the crates
+    rust)
+      # Of Debian 12's two compilers the other is too old for the crates.
+      if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then echo "cargo-web rustc-web"; else echo "cargo rustc rust-clippy"; fi
+      ;;
     *) echo "packages.sh: no group called $1" >&2; exit 2 ;;
   esac
 }

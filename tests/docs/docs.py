@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the documents to the sources. Prints one line for each thing that is not so.
 
-Usage: docs.py SOURCE one_malloc_one_free|links|options|reference
+Usage: docs.py SOURCE one_malloc_one_free|links|options|reference|version
        docs.py SOURCE sizes PROGRAM
 """
 
@@ -155,6 +155,28 @@ SIZES = [
 ]
 
 
+def version():
+    """The number stands in hummock.h; files in formats of others, which cannot read it there, repeat it."""
+    header = read(ROOT / "include/hummock/hummock.h")
+    number = ".".join(re.findall(r"^#define HUMMOCK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header, re.M))
+    repeated = {
+        "packaging/vcpkg/hummock/vcpkg.json": r'"version": "(.*)"',
+        "bindings/rust/Cargo.toml": r'^version = "(.*)"',
+        "bindings/rust/hummock/Cargo.toml": r'^hummock-sys = \{ version = "(.*?)"',
+        "bindings/rust/Cargo.lock": r'^name = "hummock(?:-sys)?"\nversion = "(.*)"',
+        "examples/rust/Cargo.lock": r'^name = "hummock(?:-sys)?"\nversion = "(.*)"',
+        **{f"man/hummock.{section}": r'^\.TH HUMMOCK . "[-\d]+" "Hummock (.*?)"' for section in (1, 3, 7)},
+        "tests/windows/c_interface.c": r'hummock_version\(\), "(.*?)"',
+        "bindings/python/tests/test_python.py": r'"hummock (\d.*?)\\n"',
+    }
+    for path, where in repeated.items():
+        found = re.findall(where, read(ROOT / path), re.M)
+        if not found or set(found) != {number}:
+            yield f"{path}: says {', '.join(sorted(set(found))) or 'no version'}, hummock.h {number}"
+    if not re.search(rf"^## {re.escape(number)}$", read(ROOT / "CHANGELOG.md"), re.M):
+        yield f"CHANGELOG.md: has no section {number}"
+
+
 def sizes():
     printed = subprocess.run([sys.argv[3]], capture_output=True, text=True, check=True).stdout
     real = {name: int(value) for name, value in (line.split(": ") for line in printed.splitlines())}
@@ -169,6 +191,7 @@ def sizes():
 
 
 if __name__ == "__main__":
-    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference, "sizes": sizes}[sys.argv[2]]())
+    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference, "sizes": sizes,
+                  "version": version}[sys.argv[2]]())
     print("\n".join(wrong))
     sys.exit(1 if wrong else 0)
