@@ -10,6 +10,7 @@ mkdir -p "$work"
 }
 CONAN_HOME=$work/home
 export CONAN_HOME
+rm -rf "$CONAN_HOME"
 conan=$work/venv/bin/conan
 "$conan" profile detect --force >"$work/log" 2>&1
 "$conan" create packaging/conan -s build_type=Release >>"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
