@@ -27,12 +27,22 @@ fresh() {
   tar -xzf "$tarball" -C "$work"
 }
 
+# The newest section of the changes, as Debian writes them.
+changes() {
+  awk '/^## / { section++ } section == 1 && /^- / { print substr($0, 3) }' CHANGELOG.md | while read -r line; do
+    printf '%s\n' "$line" | fold -s -w 74 | sed -e '1s/^/  * /' -e '1!s/^/    /' -e 's/ *$//'
+  done
+}
+
 deb() {
   fresh deb
   cd "$source"
   cp -r packaging/debian debian
-  printf 'hummock (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The Hummock authors <hummock@localhost.localdomain>  %s\n' \
-    "$version" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" >debian/changelog
+  {
+    printf 'hummock (%s) unstable; urgency=medium\n\n' "$version"
+    changes
+    printf '\n -- The Hummock authors <hummock@localhost.localdomain>  %s\n' "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
+  } >debian/changelog
   DEB_BUILD_OPTIONS="nocheck parallel=$jobs" dpkg-buildpackage -b -us -uc >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
   lintian --fail-on error --suppress-tags bogus-mail-host-in-debian-changelog,bogus-mail-host "$work"/*.changes
   cp "$work"/*.deb "$out"
