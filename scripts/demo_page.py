@@ -57,7 +57,7 @@ def curve(samples):
         _, y = place(0, level)
         out.append(f'<line class="grid" x1="{left}" x2="{width - 12}" y1="{y:.1f}" y2="{y:.1f}"/>'
                    f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{level}</text>')
-    for second in range(0, int(most_x) + 1):
+    for second in range(1, int(most_x) + 1):
         x, y = place(second, 0)
         out.append(f'<text x="{x:.1f}" y="{y + 20:.1f}" text-anchor="middle">{second} s</text>')
     key = []

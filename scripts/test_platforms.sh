@@ -11,11 +11,14 @@ no_stacks="|backtrace_test|checked_report_test"
 # These need more address space than 32 bits have: refused unmaps keep theirs, threads hold 3 GiB.
 narrow="$no_stacks|os_failure_test|kept_test"
 # qemu-arm 7.2 takes memory for unmapped that mremap left where it was (MREMAP_DONTUNMAP): blocks that grow end in a fault.
-no_remap="|api_test|large_test|model_test|os_failure_cases|sampled_test|surface_|cross_free|exchange"
+no_remap="|api_test|large_test|model_test|os_failure_cases|sampled_test|surface_|cross_free|exchange|preload_churn"
+# With larger pages qemu 7.2 loses what threads write, glibc's own malloc breaks there, too. Those named fail there for
+# reasons that are not known yet.
+large_pages="|stress|backing_test|guards_test|sampled_test|walk_test"
 
 on_machine() {
   case $1 in
-    aarch64) without= ;;
+    aarch64) without=${QEMU_PAGESIZE:+$large_pages} ;;
     riscv64) without=$no_stacks ;;
     armhf) without=$narrow$no_remap ;;
     i686) without=$narrow ;;

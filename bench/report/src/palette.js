@@ -62,7 +62,9 @@ const palette = (() => {
   // Dark blue over green to yellow with an even rise in lightness.
   const sequential = [[24, 30, 92], [36, 80, 138], [30, 128, 142], [62, 170, 118], [150, 205, 72], [253, 231, 60]];
 
-  const ink = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#14171a" : "#ffffff");
+  // Dark or white, whichever can be told better from the colour: 0.2 of white's luminance is where both are alike.
+  const linear = (part) => (part <= 10 ? part / 3295 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const ink = ([r, g, b]) => (0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.2 ? "#14171a" : "#ffffff");
   // The ends of the scale are 1/limit and limit.
   function ratioColor(ratio, limit) {
     if (Math.abs(ratio - 1) <= 0.02) return even;
