@@ -125,6 +125,7 @@ packages: abi
 	@for part in $(PACKAGES); do $(MAKE) --no-print-directory $$part || exit 1; done
 	@scripts/packages.sh package-try
 	@scripts/try_packages.sh
+	@scripts/try_wheel_aarch64.sh
 	@scripts/try_zip.sh
 	@scripts/try_crates.sh
 	@scripts/try_tarball.sh

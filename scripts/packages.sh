@@ -23,7 +23,7 @@ packages_of() {
     package-wheel) echo "$(packages_of libraries) git python3 python3-venv g++-aarch64-linux-gnu" ;;
     package-crates) echo "git g++"; command -v cargo >/dev/null 2>&1 || packages_of rust ;;
     package-formula) echo "git" ;;
-    package-try) echo "$(packages_of test) mmdebstrap $(packages_of wine) $(packages_of windows)" ;;
+    package-try) echo "$(packages_of test) $(packages_of cross) mmdebstrap $(packages_of wine) $(packages_of windows)" ;;
     site) echo "python3 python3-venv mandoc" ;;
     systemd) echo "mmdebstrap systemd-container" ;;
     abi) echo "abigail-tools" ;;
