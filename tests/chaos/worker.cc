@@ -17,6 +17,16 @@ bool reads_zero(const char* block, size_t size) {
          support::all_zero(block, size - kEnd, size);
 }
 
+// Where a block that should read as zeros does not, and what is there.
+void tell_first(const Block& block) {
+  size_t at = 0;
+  while (at < block.size && block.address[at] == 0) ++at;
+  size_t end = at;
+  while (end < block.size && block.address[end] != 0) ++end;
+  fprintf(stderr, "chaos: not zero from byte %zu to %zu, begins with %02x\n", at, end,
+          at < block.size ? static_cast<unsigned char>(block.address[at]) : 0u);
+}
+
 }  // namespace
 
 void Worker::run(size_t first, size_t steps) {
@@ -106,8 +116,11 @@ void* Worker::ask(Random& random, Block& block) {
     case 1:
       doing = "calloc";
       address = calls::get_zero(1, block.size);
-      if (address != nullptr)
-        require(reads_zero(static_cast<char*>(address), block.size), "zeros from calloc");
+      if (address != nullptr && !reads_zero(static_cast<char*>(address), block.size)) {
+        block.address = static_cast<char*>(address);
+        tell_first(block);
+        require(false, "zeros from calloc", block);
+      }
       return address;
     case 2:
       doing = "memalign";
