@@ -26,7 +26,7 @@ inline void find_watcher() {}
 inline bool watched;
 // valgrind's other tools do not know the request.
 inline void find_watcher() {
-  const char byte = 0;
+  [[maybe_unused]] const char byte = 0;  // on machines that valgrind does not know, its requests are nothing
   watched = VALGRIND_MAKE_MEM_DEFINED(&byte, 1) != 0;
 }
 #else
@@ -63,7 +63,7 @@ inline void begin_block([[maybe_unused]] const void* p, [[maybe_unused]] size_t 
 }
 
 // It has it no longer: nobody may touch it.
-inline void end_block(const void* p, size_t size) {
+inline void end_block([[maybe_unused]] const void* p, size_t size) {
 #if defined(HUMMOCK_HAS_MEMCHECK)
   if (watched) VALGRIND_FREELIKE_BLOCK(p, 0);
   static_cast<void>(size);

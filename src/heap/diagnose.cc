@@ -18,6 +18,22 @@ bool is_waiting(uintptr_t link) {
 
 namespace {
 
+// A block of some slab of the same class.
+__attribute__((no_sanitize("thread"))) bool is_of_class(const SlabHeader* slab, const void* block) {
+  const SlabHeader* there = pages::find_slab(block);
+  return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, block) &&
+         slab::is_block(there, block);
+}
+
+}  // namespace
+
+bool leads_on(const SlabHeader* slab, uintptr_t link) {
+  const void* next = reinterpret_cast<const void*>(link ^ slab::secret());
+  return next == nullptr || is_bin(next) || is_waiting(link) || is_of_class(slab, next);
+}
+
+namespace {
+
 using base::Line;
 
 void say_inside(Line& line, const pages::Extent& block, const void* p) {
@@ -27,19 +43,6 @@ void say_inside(Line& line, const pages::Extent& block, const void* p) {
 
 bool is_canonical(const void* p) {
   return uint64_t{reinterpret_cast<uintptr_t>(p)} >> os::kAddressBits == 0;
-}
-
-// A block of some slab of the same class.
-__attribute__((no_sanitize("thread"))) bool is_of_class(const SlabHeader* slab, const void* block) {
-  const SlabHeader* there = pages::find_slab(block);
-  return there != nullptr && there->size_class == slab->size_class && slab::stands_in(there, block) &&
-         slab::is_block(there, block);
-}
-
-// Where the link of a free block can lead: to another block of the class, or to the list's end.
-bool leads_on(const SlabHeader* slab, uintptr_t link) {
-  const void* next = reinterpret_cast<const void*>(link ^ slab::secret());
-  return next == nullptr || is_bin(next) || is_waiting(link) || is_of_class(slab, next);
 }
 
 // Are the words of a free block that has this link as they should be?

@@ -26,6 +26,9 @@ void check_claim(const char* call, const void* p, size_t room, size_t claimed, s
 // Is this the link of a block in some heap's remote cache (heap/remote.cc)?
 bool is_waiting(uintptr_t link);
 
+// Where the link of a free block can lead: to another block of the class, or to the list's end.
+bool leads_on(const SlabHeader* slab, uintptr_t link);
+
 }  // namespace hummock::heap
 
 #endif  // HUMMOCK_HEAP_DIAGNOSE_H

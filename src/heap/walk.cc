@@ -20,7 +20,7 @@ struct Live {
 };
 
 // A free block has its link in two words from its free until it is handed out (slab/free_block.h).
-HUMMOCK_RACY bool has_link(char* block, bool tiny) {
+HUMMOCK_RACY bool has_link(const SlabHeader* slab, char* block, bool tiny) {
   const auto* words = reinterpret_cast<const volatile uintptr_t*>(block);
   if (tiny) {
     const auto word = *reinterpret_cast<const volatile uint64_t*>(block);
@@ -28,7 +28,8 @@ HUMMOCK_RACY bool has_link(char* block, bool tiny) {
   }
   const uintptr_t check = words[0], link = words[1];
   const bool like = !slab::kMarksLinks || (uint64_t{link ^ slab::secret()} >> 48) == 0;
-  return like && ((check ^ link) <= slab::kRemote || is_waiting(link));
+  if (!like || ((check ^ link) > slab::kRemote && !is_waiting(link))) return false;
+  return slab::kMarksLinks || leads_on(slab, link);  // two words that are the same are no rare thing
 }
 
 // Where another slab is being made of it there is nothing to be told of.
@@ -45,7 +46,7 @@ HUMMOCK_RACY void look_at(const SlabHeader* slab, Live* live) {
     if (i % 64 == 0) live->bits[i / 64] = 0;
     char* block = live->start + size_t{i} * row.block_size;
     const bool is_gone = gone != 0 && (gone >> slab::page_of(slab, block) & 1) != 0;
-    if (is_gone || has_link(block, size_class == slab::kTiny)) continue;
+    if (is_gone || has_link(slab, block, size_class == slab::kTiny)) continue;
     live->bits[i / 64] |= uint64_t{1} << i % 64;
   }
 }
@@ -137,7 +138,7 @@ HUMMOCK_RACY int used_percent(const SlabHeader* slab) {
 
 HUMMOCK_RACY bool is_live(const SlabHeader* slab, const void* p) {
   const auto block = static_cast<char*>(const_cast<void*>(p));
-  return slab::is_block(slab, p) && !slab::is_gone(slab, p) && !has_link(block, slab::is_tiny(slab));
+  return slab::is_block(slab, p) && !slab::is_gone(slab, p) && !has_link(slab, block, slab::is_tiny(slab));
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ class Search {
 
   char* run() {
     // Mostly there is a place near by.
-    for (size_t length = 4 * size_; length < kLargest; length *= 8) {
-      if (char* found = look_through(length, 1)) return found;
+    for (uint64_t length = uint64_t{4} * size_; length < kLargest; length *= 8) {  // 64 bits: it ends
+      if (char* found = look_through(static_cast<size_t>(length), 1)) return found;
     }
     const size_t least = size_ + align_ - page_size();  // a piece of this length always has an aligned part
     for (size_t length = kLargest; length > least; length /= 2) {

@@ -2,6 +2,7 @@
 // the end of the block's room, so nothing is ever read in front of a block.
 #include <errno.h>
 #include <malloc.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ struct Note {
   size_t bytes;
   size_t check;
 };
-constexpr size_t kNaturalAlign = 16;
+constexpr size_t kNaturalAlign = alignof(max_align_t);  // 8 on 32-bit ARM
 
 char* note_of(void* block, size_t room) {
   return static_cast<char*>(block) + (room & ~size_t{7}) - sizeof(Note);

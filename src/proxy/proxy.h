@@ -111,7 +111,7 @@ inline void put(const Proxy* proxy, Bin& bin, const void* block) {
                          HUMMOCK_PROXY_GRANULE_LOG2);
 }
 inline void* take_out(const Proxy* proxy, Bin& bin) {
-  return proxy->base + std::rotl(*--bin.top, HUMMOCK_PROXY_GRANULE_LOG2);
+  return proxy->base + std::rotl(static_cast<size_t>(*--bin.top), HUMMOCK_PROXY_GRANULE_LOG2);
 }
 
 // The index of the element that begins at p, or a number beyond all elements if none does. It divides by a
