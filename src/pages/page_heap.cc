@@ -75,6 +75,7 @@ unsigned take(HugePage* page, uint32_t mask, unsigned slots) {
   add_dirty(-static_cast<int32_t>(dirty));
   page->used |= mask;
   page->dirty |= mask;
+  page->unread &= ~mask;  // it may have been huge before
   refile(page);
   return slots - dirty;
 }

@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "os/os.h"
 #include "pages/region.h"
+#include "support/support.h"
 
 namespace os = hummock::os;
 namespace options = hummock::options;
@@ -44,8 +45,9 @@ struct System {
   int collapse_error = 0;
   int populate_error = 0;
   size_t set_aside = 0, no_reserve = 0, huge = 0, small = 0, collapses = 0;
-  uint64_t collapse_ms = 0;  // that a collapse takes
-  bool locked = false;       // a slow call was made with page_lock held
+  uint64_t collapse_ms = 0;                       // that a collapse takes
+  void (*during_collapse)(char* page) = nullptr;  // what another thread might do meanwhile
+  bool locked = false;                            // a slow call was made with page_lock held
 } says;
 
 // The lock's first word is 0 when nobody holds it; no other thread runs here.
@@ -76,6 +78,7 @@ int advise(void* address, size_t size, int advice) {
     ++says.collapses;
     error = says.collapse_error;
     clock_ns += says.collapse_ms * 1'000'000;
+    if (says.during_collapse != nullptr) says.during_collapse(static_cast<char*>(address));
   }
   if (advice >= kHugeAdvice) {
     note_lock();
@@ -355,6 +358,41 @@ TEST_CASE("by default what is not in use stays on small pages") {
   const auto before = says.collapses;  // while it was large
   tick_for(2000);
   CHECK(says.collapses == before);
+  release_all(blocks);
+}
+
+TEST_CASE("what is given back while its page becomes huge reads as zeros for its next owner alone") {
+  if (!thp_possible()) return;
+  hummock_trim(0);
+  With with("");
+  static std::vector<char*> blocks;
+  blocks = blocks_of_a_mib(300, kMiB);
+  // Another thread's purge makes the page small again, which is loose meanwhile.
+  says.during_collapse = [](char* page) {
+    for (char*& block : blocks) {
+      if (block < page || block >= page + kHugePageSize) continue;
+      hummock_free(block);
+      block = blocks.back();
+      blocks.pop_back();
+      break;
+    }
+    hummock_trim(0);
+  };
+  pass(60000);
+  for (int i = 0; i < 1000 && says.collapses == 0; ++i) tick_for(1);
+  REQUIRE(says.collapses == 1);
+  CHECK(with.advised() == 0);
+  std::vector<char*> again;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      again.push_back(static_cast<char*>(hummock_calloc(1, kMiB)));
+      REQUIRE(again.back() != nullptr);
+      CHECK(support::all_zero(again.back(), 0, kMiB));
+      memset(again.back(), 0xff, kMiB);
+    }
+    for (char* block : again) hummock_free(block);
+    again.clear();
+  }
   release_all(blocks);
 }
 
