@@ -64,7 +64,7 @@ class Armed(unittest.TestCase):
         show = [f'printf "argument %lu\\n", $_probe_arg{i}' for i in range(PROBES[probe])]
         steps = ["set startup-with-shell off", "set breakpoint always-inserted on",
                  "set environment LD_PRELOAD " + LIBRARY,
-                 *("set environment " + option for option in options), "break begin", "run",
+                 *("set environment " + option for option in options), "break probe_target.cc:begin", "run",
                  f"print {word}", f"break -probe-stap {probe}", "continue", f"print {word}",
                  'printf "arguments %d\\n", $_probe_argc', *show, "delete", f"print {word}", "continue"]
         said = output_of(GDB, "-nx", "-batch", *(w for step in steps for w in ("-ex", step)), TARGET)

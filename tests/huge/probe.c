@@ -1,7 +1,7 @@
 // A program with a heap, that says on which pages it stands. Run with the library preloaded.
 //
 //   heap MIB [stay|threads|free|part|trim|fork]
-//                                    small blocks; then works for three seconds, starts 300 threads that have
+//                                    small blocks; then works for some seconds, starts 300 threads that have
 //                                    little, frees all, frees three of four, frees and trims, or forks a
 //                                    child that writes everywhere
 //   disable COMMAND...               PR_SET_THP_DISABLE, then the command
@@ -67,6 +67,15 @@ static void print_mapping(const char* inside) {
   if (file != NULL) fclose(file);
 }
 
+static unsigned long huge_kib(void) {
+  FILE* file = fopen("/proc/self/smaps_rollup", "r");
+  char line[512];
+  unsigned long kib = 0;
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) sscanf(line, "AnonHugePages: %lu kB", &kib);
+  if (file != NULL) fclose(file);
+  return kib;
+}
+
 static void print_process(const char* when) {
   FILE* file = fopen("/proc/self/smaps_rollup", "r");
   char line[512];
@@ -100,11 +109,12 @@ static void idle(void) {
   }
 }
 
-// Blocks of sizes without a cache of their own come and go while the heap stays.
+// Blocks of sizes without a cache of their own come and go while the heap stays: for three seconds, and where
+// the machine is busy until there are four huge pages, but not for ever.
 static void work(void) {
-  enum { kMost = 40 };
+  enum { kMost = 40, kUsual = 300, kLongest = 6000 };
   char* some[kMost];
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < kUsual || (i < kLongest && huge_kib() < 8192); ++i) {
     for (int k = 0; k < kMost; ++k) some[k] = malloc(70000 + (size_t)k * 5000);
     for (int k = 0; k < kMost; ++k) free(some[k]);
     usleep(10000);
