@@ -21,9 +21,9 @@ void* kept(size_t size) {
 int main() {
   free(kept(1));
   begin();
-  void* small = kept(700);                 // refill
+  void* small = kept(700);                // refill
   void* large = kept(size_t{100} << 20);  // map
-  void* sampled[2000];                     // some of them: alloc
+  void* sampled[2000];                    // some of them: alloc
   for (void*& block : sampled) block = kept(3000);
   for (void* block : sampled) free(block);  // free
   free(large);
