@@ -35,9 +35,14 @@ foreach(page hummock.1 hummock.3 hummock.7)
     install(FILES man/${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   endif()
 endforeach()
-# Where gdb looks for commands that go with a library; for other prefixes than /usr: source it.
+# Where gdb looks for commands that go with a library; for other prefixes than /usr: source it. The prefix may be
+# another one by the time of installing.
+set(gdb_folder ${CMAKE_INSTALL_FULL_LIBDIR})
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(gdb_folder "\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(FILES tools/gdb/hummock-gdb.py
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${gdb_folder}"
         RENAME libhummock.so.${PROJECT_VERSION}-gdb.py)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -344,6 +344,9 @@ TEST_CASE("by default a large heap's huge pages are made of what is in use") {
 
 TEST_CASE("by default what is not in use stays on small pages") {
   if (!thp_possible()) return;
+#if HUMMOCK_TEST_EMULATED
+  if (os::page_size() > 4096) return;  // qemu's mincore answers for pages of 4 KiB
+#endif
   hummock_trim(0);
   With with("");
   std::vector<char*> blocks = blocks_of_a_mib(300, kMiB * 7 / 10);

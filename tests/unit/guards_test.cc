@@ -136,7 +136,8 @@ TEST_CASE("more than there are slots, and the memory is counted") {
     CHECK(!is_guarded(blocks.back()));
   }
   const size_t count = count_guarded();
-  CHECK(count > (sizeof(void*) == 8 ? 4000 : 500));
+  const int most = sizeof(void*) == 8 ? 4000 : 500;
+  CHECK(count > (os::page_size() < kSlotSize ? most : most / 2));  // beside its page a block has none left
   CHECK(pages::in_use_bytes() >= before + count * 1000);
   for (void* block : blocks) hummock_free(block);
   CHECK(count_guarded() == 0);

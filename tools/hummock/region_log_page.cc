@@ -249,7 +249,10 @@ void write_program(const RegionLog& log, bool last, std::ostream& out) {
   if (!last && !log.ended) {
     out << "<p>It executed the next program.</p>\n";
   } else {
-    out << "<h3>" << (log.ended ? "At the end" : "No summary: the program still runs, crashed, or was killed")
+    out << "<h3>"
+        << (log.ended
+                ? "At the end"
+                : "No summary: the program still runs, made way for another (exec), crashed, or was killed")
         << "</h3>\n";
   }
   write_pairs(log.summary, out);

@@ -109,7 +109,10 @@ void print_timeline(const RegionLog& log, size_t rows, std::ostream& out) {
       print_event(event, out);
     }
   }
-  out << "\n" << (log.ended ? "Summary:\n" : "No summary: the program still runs, crashed, or was killed.\n");
+  out << "\n"
+      << (log.ended
+              ? "Summary:\n"
+              : "No summary: the program still runs, made way for another (exec), crashed, or was killed.\n");
   for (const auto& [name, value] : log.summary) out << "  " << name << ": " << value << "\n";
   if (log.not_understood != 0) out << log.not_understood << " lines were not understood.\n";
 }
