@@ -79,7 +79,9 @@ class Game:
         return self
 
     def passed(self):
-        return self.check(self.ended.returncode == 0 and "passed" in self.ended.stdout, "the program failed")
+        good = self.ended.returncode == 0 and "passed" in self.ended.stdout
+        return self.check(good, f"{' '.join(map(str, self.ended.args))} ended with {self.ended.returncode}; it wrote:\n"
+                                f"{self.ended.stdout}{self.ended.stderr}")
 
     def has(self, text):
         return self.check(any(text in line for line in self.log), f"the log lacks: {text}")
