@@ -220,6 +220,35 @@ class Run(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1)
 
+    def test_what_is_wrong_is_said_in_plain_words(self):
+        for bad, words in ((("ps", "extra"), "hummock ps: unexpected argument extra\n"),
+                           (("run", "--conf"), "hummock run: --conf needs a value\n"),
+                           (("completion", "tcsh"), "hummock completion: shell: tcsh is not known; it may be bash, zsh or fish\n"),
+                           (("stats", "1", "--every", "0"), "hummock stats: --every: 0 is not a time from 1ms to 24h\n"),
+                           (("stats", "1", "--wait", "soon"), "hummock stats: --wait: soon is not a time, as 500ms or 2s\n"),
+                           (("log", "a", "--rows", "many"), "hummock log: --rows: many is not a whole number from 1 to 10000\n"),
+                           (("log", "a", "--html", "b", "--html", "c"), "hummock log: --html is given more than once\n"),
+                           (("profile", "1", "--bytes", "2 furlongs"), "hummock profile: --bytes: 2 furlongs is not a size, as 4096, 64K or 2M\n"),
+                           (("profile", "--diff", "a"), "hummock profile: --diff needs a value\n"),
+                           (("bench", "compare", "a", "b", "--gate", "-1"), "hummock bench compare: --gate: -1 is not a number from 0.001 to 1000000\n"),
+                           (("set", "1", "nosuchthing=1"), "hummock set: there is no option nosuchthing\n"),
+                           (("set", "1", "decay=1"), "hummock set: there is no option decay; the nearest is decay_ms\n")):
+            done = hummock(*bad)
+            self.assertEqual((done.stderr, done.stdout), (words, ""))
+            self.assertEqual(done.returncode, 125 if bad[0] == "run" else 1 if bad[0] == "set" else 2)
+
+    def test_help_has_no_words_of_its_parser(self):
+        for command in ("run", "check", "spaces", "ps", "top", "stats", "set", "trim", "profile", "leaks", "record", "replay", "log",
+                        "doctor", "bench", "bench spaces", "bench compare", "bench table", "export", "completion"):
+            text = hummock(*command.split(), "--help").stdout
+            self.assertNotRegex(text, r"FLOAT|UINT|\bINT\b|POSITIVE|\bx 2\b|1024b|:\w+ in |\{", command)
+
+    def test_times(self):
+        for times in (("stats", "1000000000", "--every", "1s", "--wait", "2s"), ("stats", "1000000000", "--wait", "20"),
+                      ("spaces", "1000000000", "--every", "500ms"), ("profile", "1000000000", "--seconds", "1s", "--wait", "1m"),
+                      ("leaks", "1000000000", "--after", "30", "--wait", "2s"), ("top", "no-such-program-here", "--every", "0.5s")):
+            self.assertEqual(hummock(*times, stdin=subprocess.DEVNULL).returncode, 1, times)
+
     def test_help(self):
         for arguments in ((), ("--help",), ("run", "--help"), ("check", "--help")):
             done = hummock(*arguments)

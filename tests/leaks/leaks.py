@@ -13,8 +13,8 @@ import unittest
 
 TOOL, LIBRARY, TARGET = sys.argv[1:4]
 CALM = {k: v for k, v in os.environ.items() if not k.startswith("HUMMOCK_") and k != "LD_PRELOAD"}
-SUMMARY = re.compile(r"lost: \S+ in (\d+) blocks?; behind them: \S+ in (\d+) blocks?; suppressed: \S+ in (\d+) "
-                     r"blocks?; still reachable: \S+ in (\d+) blocks?")
+AMOUNT = r"(?:\d+ bytes?|[\d.]+[KMG]) in (\d+) blocks?"
+SUMMARY = re.compile(f"lost: {AMOUNT}; behind them: {AMOUNT}; suppressed: {AMOUNT}; still reachable: {AMOUNT}\n")
 
 
 def hummock(*arguments):
@@ -41,6 +41,7 @@ class Leaks(unittest.TestCase):
                 self.assertEqual("leak_here" in text, lost > 0, text)
                 self.assertEqual("hang_here" in text, program == "list", text)
                 self.assertNotIn("keep_here", text)
+                self.assertNotIn("live", text)  # what is lost is not called live
 
     def test_reachable_is_shown_when_asked_for(self):
         self.assertIn("keep_here", leaks("interior", "--reachable")[1])

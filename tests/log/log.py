@@ -270,8 +270,8 @@ class Shown(Case):
     def test_bad_files(self):
         with open(self.folder + "/empty", "w", encoding="utf-8"):
             pass
-        for name, what in (("/nowhere", "No such file"), (self.folder, "is a folder"), ("empty", "is not a region log"),
-                           ("/etc/passwd", "is not a region log")):
+        for name, what in (("/nowhere", "No such file"), (self.folder, "is a folder"), ("empty", "empty is not a region log"),
+                           ("/etc/passwd", "/etc/passwd is not a region log")):
             shown = self.tool("log", name)
             self.assertEqual((shown.returncode, shown.stdout), (1, ""))
             self.assertIn(what, shown.stderr)

@@ -99,8 +99,8 @@ class Exporter(unittest.TestCase):
 
     def test_addresses(self):
         place = self.url.split("/")[2]
-        for address, answer in ((place, "Address already in use"), ("9188", "is no ADDRESS:PORT"), ("127.0.0.1:", "is no ADDRESS:PORT"),
-                                ("127.0.0.1:70000", "is no ADDRESS:PORT"), ("127.0.0.1:-1", "is no ADDRESS:PORT"),
+        for address, answer in ((place, "Address already in use"), ("9188", "9188 is not ADDRESS:PORT"), ("127.0.0.1:", "is not ADDRESS:PORT"),
+                                ("127.0.0.1:70000", "is not ADDRESS:PORT"), ("127.0.0.1:-1", "is not ADDRESS:PORT"),
                                 ("198.51.100.1:1", "Cannot assign"), ("no host:1", "there is no such address")):
             self.assertIn(answer, hummock("export", "--listen", address, status=1).stderr)
 

@@ -300,7 +300,7 @@ class Monitor(unittest.TestCase):
                 sorted_by = {column: json.loads(hummock("spaces", str(program.pid), "--json", "--sort", column).stdout)
                              for column in ("name", "size", "failures", *columns)}
                 drawn = json.loads(hummock("spaces", str(program.pid), "--json", "--map", "--sort", "cache").stdout)
-                live = subprocess.Popen([TOOL, "spaces", str(program.pid), "--every", "1"], text=True,
+                live = subprocess.Popen([TOOL, "spaces", str(program.pid), "--every", "200ms"], text=True,
                                         stdout=subprocess.PIPE)
                 first = live.stdout.readline()
                 program.communicate("\n")
@@ -327,11 +327,27 @@ class Monitor(unittest.TestCase):
         self.assertNotIn("\033", seen)  # it is no screen
 
     def test_nothing_to_see(self):
-        done = hummock("spaces", str(os.getpid()))
-        self.assertEqual((done.stdout, done.returncode), ("", 1))
-        self.assertIn("no spaces", done.stderr)
-        self.assertEqual(hummock("spaces", "4194304").returncode, 1)
-        self.assertNotEqual(hummock("spaces", "x").returncode, 0)
+        for process, words in ((str(os.getpid()), f"process {os.getpid()}: it has no spaces"),
+                               ("4194304", "process 4194304: there is no such process"),
+                               ("no-such-name", "there is no process no-such-name"), ("9" * 309, "there is no process 9")):
+            done = hummock("spaces", process)
+            self.assertEqual((done.stdout, done.returncode), ("", 1))
+            self.assertTrue(done.stderr.startswith("hummock spaces: " + words), done.stderr)
+
+    def test_a_process_by_its_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            named = os.path.join(folder, f"two{os.getpid()}")
+            shutil.copy(shutil.which("sleep"), named)
+            with subprocess.Popen([named, "600"]) as one, subprocess.Popen([named, "600"]) as two:
+                try:
+                    self.assertIn(f"name one by its number: {min(one.pid, two.pid)} {max(one.pid, two.pid)}\n",
+                                  hummock("spaces", os.path.basename(named)).stderr)
+                    one.kill()
+                    one.wait()
+                    self.assertIn(f"process {two.pid}: it has no spaces\n", hummock("spaces", os.path.basename(named)).stderr)
+                finally:
+                    one.kill()
+                    two.kill()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@
 namespace hummock::tool {
 namespace {
 
+constexpr const char* kWorker = "hummock-bench-work";
+
 const char* mode_name(BenchMode mode) {
   return mode == BenchMode::kQuick ? "quick" : mode == BenchMode::kFull ? "full" : "default";
 }
@@ -150,18 +152,22 @@ ScheduleOptions schedule_of(const BenchOptions& options, const std::string& work
 }  // namespace
 
 int bench(const BenchOptions& options) {
-  const std::string worker = find_worker("hummock-bench-work", options.worker);
+  const std::string worker = find_worker(kWorker, options.worker);
   std::optional<Programs> programs;
   if (options.programs) programs.emplace(options.program_list);
-  const std::vector<Workload> workloads = programs ? programs->workloads() : list_workloads(worker);
+  const std::vector<Workload> workloads = programs         ? programs->workloads()
+                                          : worker.empty() ? known_workloads()
+                                                           : list_workloads(worker);
+  const std::vector<const Workload*> chosen = choose_workloads(workloads, options.workloads);
+  if (worker.empty() && !options.list) throw std::runtime_error(why_no_worker(kWorker));
   Peers peers = find_allocators(options);
   if (programs)
     peers.missing.insert(peers.missing.end(), programs->missing().begin(), programs->missing().end());
   if (options.list) {
     print_list(workloads, peers);
+    if (worker.empty()) fputs(("hummock bench: " + why_no_worker(kWorker) + "\n").c_str(), stderr);
     return 0;
   }
-  const std::vector<const Workload*> chosen = choose_workloads(workloads, options.workloads);
   check_outputs(options);
   demand_active(peers, worker);
   Json document = document_of(options, peers);

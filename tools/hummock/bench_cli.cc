@@ -7,6 +7,7 @@
 #include "bench_compare.h"
 #include "bench_marked.h"
 #include "bench_waste.h"
+#include "values.h"
 
 namespace hummock::tool {
 namespace {
@@ -17,48 +18,58 @@ void add_choice(CLI::App* bench, BenchOptions& options) {
                                    "other people's programs (compilers, interpreters, servers) as workloads");
   bench
       ->add_option("--program-list", options.program_list, "a list of programs (JSON), in place of Hummock's")
+      ->type_name("FILE")
       ->needs(programs);
   auto* quick = bench->add_flag("--quick", options.quick, "at most 2 minutes");
   bench->add_flag("--full", options.full, "everything, however long it takes")->excludes(quick);
   bench
       ->add_option("--against", options.against,
                    "peers: names, apt, newest, or NAME=LIBRARY; none: all found")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->option_text("NAME,...");
   bench->add_flag("--newest", options.newest, "also the newest peers, built from crates.io (needs cargo)");
-  auto* threads =
-      bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own")
-          ->delimiter(',')
-          ->check(CLI::Range(1, 4096));
-  auto* sizes = bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own")
-                    ->delimiter(',')
-                    ->transform(CLI::AsSizeValue(false));
+  auto* threads = takes_count(
+      bench->add_option("--threads", options.threads, "numbers of threads, in place of each workload's own"),
+      1, 4096);
+  auto* sizes =
+      takes_size(bench->add_option("--sizes", options.sizes, "block sizes, in place of each workload's own"));
+  for (CLI::Option* list : {threads, sizes})
+    list->delimiter(',')->option_text(list->get_type_name() + ",...");
   programs->excludes(threads)->excludes(sizes);
   bench->add_option("--baseline", options.baseline, "the allocator that ratios are taken to")
+      ->type_name("NAME")
       ->capture_default_str();
 }
 
 void add_method(CLI::App* bench, BenchOptions& options) {
-  bench->add_option("--repeat", options.repeat, "runs of each cell")->check(CLI::Range(1, 1000));
-  bench->add_option("--seconds", options.seconds, "length of one run")->check(CLI::PositiveNumber);
-  bench->add_option("--timeout", options.timeout, "seconds after which a run is ended and counts as an error")
-      ->check(CLI::PositiveNumber);
-  bench
-      ->add_option("--memory", options.memory,
-                   "resident bytes above which a run is ended and counts as an error")
-      ->transform(CLI::AsSizeValue(false));
-  bench->add_option("--budget", options.budget, "minutes for the whole run, in place of the mode's")
-      ->check(CLI::PositiveNumber);
-  bench->add_option("--seed", options.seed, "seed of the workloads and of the order of runs")
+  takes_count(bench->add_option("--repeat", options.repeat, "runs of each cell"), 1, 1000);
+  takes_time(bench->add_option("--seconds", options.seconds,
+                               "length of one run, as 500ms or 2s; a number alone: seconds"),
+             TimeUnit::kSeconds, 0.001);
+  takes_time(
+      bench->add_option("--timeout", options.timeout,
+                        "time after which a run is ended and counts as an error; a number alone: seconds"),
+      TimeUnit::kSeconds, 0.001);
+  takes_size(bench->add_option("--memory", options.memory,
+                               "resident bytes above which a run is ended and counts as an error"));
+  takes_time(bench->add_option("--budget", options.budget,
+                               "time for the whole run, in place of the mode's; a number alone: minutes"),
+             TimeUnit::kMinutes, 0.001, 365 * kDay);
+  takes_count(bench->add_option("--seed", options.seed, "seed of the workloads and of the order of runs"), 0,
+              UINT64_MAX)
       ->capture_default_str();
-  bench->add_option("--worker", options.worker, "the program that runs one workload: hummock-bench-work");
-  bench->add_option("--lib", options.library, "Hummock's library");
-  bench->add_option("--peers", options.peers, "the folder where --newest builds; else build/peers");
+  bench->add_option("--worker", options.worker, "the program that runs one workload: hummock-bench-work")
+      ->type_name("FILE");
+  bench->add_option("--lib", options.library, "Hummock's library")->type_name("FILE");
+  bench->add_option("--peers", options.peers, "the folder where --newest builds; else build/peers")
+      ->type_name("FOLDER");
 }
 
 void add_output(CLI::App* bench, BenchOptions& options) {
-  bench->add_option("--json", options.json, "write all results to this file");
-  bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file");
-  bench->add_option("--html", options.html, "write a report for a browser to this file");
+  bench->add_option("--json", options.json, "write all results to this file")->type_name("FILE");
+  bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file")
+      ->type_name("FILE");
+  bench->add_option("--html", options.html, "write a report for a browser to this file")->type_name("FILE");
   bench->add_flag("--list", options.list, "list the workloads and the allocators found here");
 }
 
@@ -72,19 +83,21 @@ BenchCommand::BenchCommand(CLI::App& app) {
   compare_ = bench_->add_subcommand("compare", "what changed between two results");
   compare_->add_option("old", compare_options_.before, "an earlier result (JSON)")->required();
   compare_->add_option("new", compare_options_.after, "a later one")->required();
-  compare_
-      ->add_option("--gate", compare_options_.gate,
-                   "exit status 1 when Hummock got worse by more than this percent")
-      ->check(CLI::PositiveNumber);
+  takes_number(compare_->add_option("--gate", compare_options_.gate,
+                                    "exit status 1 when Hummock got worse by more than this percent"),
+               0.001, 1e6)
+      ->type_name("PERCENT");
   table_ = bench_->add_subcommand("table", "a stored result as a Markdown table");
   table_->add_option("result", table_options_.result, "a result (JSON)")->required();
-  table_->add_option("--by", table_options_.by, "what each line is: group or workload")
-      ->check(CLI::IsMember({"group", "workload"}))
+  takes_one_of(table_->add_option("--by", table_options_.by, "what each line is: group or workload"),
+               {"group", "workload"})
       ->capture_default_str();
   auto* into =
-      table_->add_option("--into", table_options_.into, "put it between the marker lines of this document");
+      table_->add_option("--into", table_options_.into, "put it between the marker lines of this document")
+          ->type_name("FILE");
   table_
       ->add_option("--check", table_options_.check, "exit status 1 when this document has a different table")
+      ->type_name("FILE")
       ->excludes(into);
   spaces_ = bench_->add_subcommand("spaces", "deterministic spaces beside other allocators, call by call");
   add_spaces_options(spaces_, spaces_options_);

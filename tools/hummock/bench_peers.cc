@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
 #include "bench_document.h"
 #include "bench_process.h"
 #include "hummock/hummock.h"
+#include "near.h"
 #include "preload.h"
 #include "run.h"
 
@@ -155,21 +155,6 @@ void add_given(const std::string& text, std::size_t equals, Peers& peers) {
   peers.allocators.push_back({text.substr(0, equals), "unknown", library, "given", "", "", ""});
 }
 
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // Of the loader's "  123: binding file A [0] to B [0]: normal symbol `malloc' [GLIBC_2.2.5]": A and B.
 std::pair<std::string, std::string> binding_of(const std::string& line) {
   const std::string before = "binding file ";
@@ -184,13 +169,6 @@ std::pair<std::string, std::string> binding_of(const std::string& line) {
 }
 
 }  // namespace
-
-std::string nearest(const std::string& name, const std::vector<std::string>& known) {
-  const auto best = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-    return distance(name, a) < distance(name, b);
-  });
-  return best == known.end() ? "" : *best;
-}
 
 std::vector<std::string> environment_of(const Allocator& allocator) {
   std::vector<std::string> environment = {
@@ -219,7 +197,7 @@ Peers find_allocators(const BenchOptions& options) {
     } else if (std::none_of(named.begin(), named.end(),
                             [&](const std::string& one) { return one.rfind(name + "=", 0) == 0; })) {
       throw std::runtime_error(
-          fmt::format("no allocator is called {}; did you mean {}?", name, nearest(name, names_known())));
+          fmt::format("no allocator is called {}{}", name, nearest_text(name, names_known())));
     }
   }
   add_newest(newest, options, peers);

@@ -31,6 +31,4 @@ Peers find_allocators(const BenchOptions& options);
 // allocator is not what the worker would run on, or an empty text.
 std::string why_not_active(const Allocator& allocator, const std::string& worker);
 
-std::string nearest(const std::string& name, const std::vector<std::string>& known);
-
 }  // namespace hummock::tool

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "near.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -133,8 +135,7 @@ std::vector<const Workload*> choose_workloads(const std::vector<Workload>& all,
       if (std::find(chosen.begin(), chosen.end(), &workload) == chosen.end()) chosen.push_back(&workload);
     }
     if (!found)
-      throw std::runtime_error(
-          fmt::format("no workload is called {}; did you mean {}?", name, nearest(name, known)));
+      throw std::runtime_error(fmt::format("no workload is called {}{}", name, nearest_text(name, known)));
   }
   return chosen;
 }

@@ -19,10 +19,8 @@ namespace {
 constexpr const char* kTimes[] = {"seen", "typical", "least"};
 constexpr const char* kFigures[] = {"p50", "p99", "p999", "max", "mean"};
 
-std::vector<std::string> choose_scenarios(const BenchSpacesOptions& options, const std::string& worker) {
-  const Outcome outcome = execute({worker, "--list"}, {"LD_PRELOAD"}, 60);
-  if (outcome.status != 0) throw std::runtime_error(worker + " --list failed: " + outcome.err);
-  const auto known = Json::parse(outcome.out).get<std::vector<std::string>>();
+std::vector<std::string> choose_scenarios(const BenchSpacesOptions& options) {
+  const std::vector<std::string> known = known_scenarios();
   for (const std::string& name : options.scenarios)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw std::runtime_error(
@@ -141,8 +139,8 @@ void write_outputs(const BenchSpacesOptions& options, const Json& document) {
 }  // namespace
 
 int bench_spaces(const BenchSpacesOptions& options) {
-  const std::string worker = find_worker("hummock-bench-spaces", options.worker);
-  const std::vector<std::string> scenarios = choose_scenarios(options, worker);
+  const std::vector<std::string> scenarios = choose_scenarios(options);
+  const std::string worker = demand_worker("hummock-bench-spaces", options.worker);
   const Contestants contestants = find_contestants(options, worker);
   for (const std::string* path : {&options.json, &options.csv, &options.html})
     if (!path->empty()) write_text(*path, "");  // now, not at the end

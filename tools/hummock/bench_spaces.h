@@ -46,6 +46,8 @@ Contestants find_contestants(const BenchSpacesOptions& options, const std::strin
 
 int bench_spaces(const BenchSpacesOptions& options);
 
+std::vector<std::string> known_scenarios();
+
 // ---- The result as people read it ----------------------------------------------------------------
 
 // The figures that the vendor of the system in question printed, as they stand in `printed` of a result.

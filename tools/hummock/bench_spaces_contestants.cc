@@ -8,6 +8,7 @@
 
 #include "bench_peers.h"
 #include "bench_spaces.h"
+#include "near.h"
 
 namespace hummock::tool {
 namespace {
@@ -62,8 +63,7 @@ Contestants find_contestants(const BenchSpacesOptions& options, const std::strin
   for (const Known& one : known) names.emplace_back(one.name);
   for (const std::string& name : options.against)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw std::runtime_error(
-          fmt::format("no contestant is called {}; did you mean {}?", name, nearest(name, names)));
+      throw std::runtime_error(fmt::format("no contestant is called {}{}", name, nearest_text(name, names)));
   BenchOptions all;
   all.library = options.library;
   const Peers peers = find_allocators(all);

@@ -118,8 +118,18 @@ void set_circumstances(Json& run, const Outcome& outcome) {
 std::string find_worker(const std::string& name, const std::string& given) {
   std::string worker = given.empty() ? find_file(name, "../../bin/" + name, "build/" + name)
                                      : std::filesystem::absolute(given).string();
-  if (worker.empty() || access(worker.c_str(), X_OK) != 0)
-    throw std::runtime_error(name + " was not found; name it with --worker");
+  return !worker.empty() && access(worker.c_str(), X_OK) == 0 ? worker : "";
+}
+
+std::string why_no_worker(const std::string& name) {
+  const char* maker = name == "hummock-replay" ? "make" : "make bench";
+  return fmt::format("{} was not found: `{}` in Hummock's source tree builds it, --worker names it elsewhere",
+                     name, maker);
+}
+
+std::string demand_worker(const std::string& name, const std::string& given) {
+  std::string worker = find_worker(name, given);
+  if (worker.empty()) throw std::runtime_error(why_no_worker(name));
   return worker;
 }
 

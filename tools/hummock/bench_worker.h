@@ -45,9 +45,16 @@ struct OneRun {
   bool first = false;  // in a cell: with resident memory over time, and at the end
 };
 
-// The program of that name beside this one or in the build; or the one that was given, if any.
+// The program of that name beside this one or in the build, or the one that was given; empty: it is not
+// there.
 std::string find_worker(const std::string& name, const std::string& given);
+// What to do where that is so.
+std::string why_no_worker(const std::string& name);
+// The same, where there is nothing to be done without it: throws.
+std::string demand_worker(const std::string& name, const std::string& given);
 std::vector<Workload> list_workloads(const std::string& worker);
+// Groups, names and titles of them, where there is no worker to ask.
+std::vector<Workload> known_workloads();
 
 // What the worker reports, with "disturbed" and what the run took in all; {"error": …} when it did not come
 // to an end.

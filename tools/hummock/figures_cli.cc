@@ -11,8 +11,10 @@
 #include "base/option_value.h"
 #include "figures.h"
 #include "figures_text.h"
+#include "near.h"
 #include "processes.h"
 #include "top.h"
+#include "values.h"
 
 namespace hummock::tool {
 namespace {
@@ -50,14 +52,10 @@ const options::Option* find_option(const std::string& name) {
   return nullptr;
 }
 
-std::string nearest_option(const std::string& name) {
-  const options::Option* best = options::kTable;
-  for (const options::Option& option : options::kTable) {
-    const base::Text wanted = {name.data(), name.size()};
-    if (distance(wanted, base::text_of(option.name)) < distance(wanted, base::text_of(best->name)))
-      best = &option;
-  }
-  return best->name;
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const options::Option& option : options::kTable) names.emplace_back(option.name);
+  return names;
 }
 
 std::string allowed_text(const options::Option& option) {
@@ -100,15 +98,17 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
   for (CLI::App* command : {stats_, trim_, set_}) {
     command->add_option("process", which_, "its number, its program's name, or a cgroup below /sys/fs/cgroup")
         ->required();
-    command->add_option("--wait", wait_ms_, "milliseconds to wait for its answer")->capture_default_str();
+    takes_time(command->add_option("--wait", wait_ms_,
+                                   "how long to wait for its answer, as 500ms or 2s; a number alone: ms"),
+               TimeUnit::kMilliseconds)
+        ->default_str("2s");
   }
   auto* json = stats_->add_flag("--json", json_, "as JSON, one line for each process");
   stats_->add_flag("--prometheus", prometheus_, "as text for Prometheus")->excludes(json);
   for (CLI::App* command : {stats_, top_}) {
-    command->add_option("--every", every_, "repeat after this time (1, 1s, 500ms)")
-        ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"ms", 0.001}, {"m", 60}},
-                                          CLI::AsNumberWithUnit::UNIT_OPTIONAL))
-        ->check(CLI::Range(0.001, 86400.0, "1ms to a day"));
+    takes_time(command->add_option("--every", every_,
+                                   "repeat after this time, as 500ms or 2s; a number alone: seconds"),
+               TimeUnit::kSeconds, 0.001);
   }
   export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
   export_->add_option("--listen", listen_, "address and port")->capture_default_str();
@@ -138,6 +138,8 @@ int FiguresCommands::ps() const {
     return 0;
   }
   fputs(list(all).c_str(), stdout);
+  if (all.empty() && silent.empty())
+    fputs("hummock ps: no process runs on Hummock; start one with: hummock run -- PROGRAM\n", stderr);
   return 0;
 }
 
@@ -194,7 +196,7 @@ int FiguresCommands::set() const {
   const std::string name = assignment_.substr(0, equals);
   const options::Option* option = find_option(name);
   if (option == nullptr)
-    return complain("set", "unknown option " + name + "; the nearest is " + nearest_option(name));
+    return complain("set", "there is no option " + name + nearest_text(name, option_names()));
   const base::Text value = {assignment_.data() + equals + 1, assignment_.size() - equals - 1};
   int64_t number = 0;
   const bool file =

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
-#include <map>
 
 #include "profile_options.h"
+#include "values.h"
 
 namespace hummock::tool {
 namespace {
@@ -21,13 +21,11 @@ const char kLeaksNotes[] =
     "wrong "
     "use; 125 to 127 as hummock run.";
 
-const std::map<std::string, double> kUnits = {{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}};
-
 std::string what_is_wrong(const LeaksOptions& options) {
   const bool program = options.program;
   if (options.command.empty()) return "name a process, or a program after --";
   if (!program && options.command.size() > 1) return "one process, or a program after --";
-  if (program && options.after_ms > 0) return "--after is for processes";
+  if (program && options.after > 0) return "--after is for processes";
   if (program && options.bytes != 0) return "--bytes is for processes: in a program every block is sampled";
   if (!program && !options.suppressions.empty()) return "--suppressions is for programs";
   if (!program && options.reachable) return "--reachable is for programs";
@@ -40,26 +38,24 @@ void add_leaks_options(CLI::App* command, LeaksOptions* options) {
   command->add_option(
       "words", options->command,
       "a process (its number or its program's name), or after -- a program and its arguments");
-  command
-      ->add_option("--after", options->after_ms,
-                   "look again at a process after this time; without it, at Enter")
-      ->transform(CLI::AsNumberWithUnit(kUnits, CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
-      ->check(CLI::PositiveNumber)
-      ->type_name("TIME");
-  command
-      ->add_option("--bytes", options->bytes,
-                   "for a process: bytes from one sample to the next; 1: every block")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE");
+  takes_time(
+      command->add_option("--after", options->after,
+                          "look again at a process after this time, as 30s or 5m; without it, at Enter"),
+      TimeUnit::kSeconds, 0.001);
+  takes_size(command->add_option("--bytes", options->bytes,
+                                 "for a process: bytes from one sample to the next; 1: every block"));
   command->add_option("--suppressions", options->suppressions, "known leaks, which are not reported")
       ->allow_extra_args(false)
       ->type_name("FILE");
   command->add_flag("--fail", options->fail, "end with status 23 if there are leaks");
   command->add_flag("--reachable", options->reachable, "also show what is still reachable, which is no leak");
-  command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
-  command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
-      ->capture_default_str();
-  command->add_option("--lib", options->library, "the library to preload");
+  takes_count(command->add_option("--top", options->top, "stacks to print; 0: all"))->capture_default_str();
+  takes_time(
+      command->add_option("--wait", options->wait_ms,
+                          "how long to wait for a process's answer, as 500ms or 3s; a number alone: ms"),
+      TimeUnit::kMilliseconds)
+      ->default_str("3s");
+  command->add_option("--lib", options->library, "the library to preload")->type_name("FILE");
   command->footer(kLeaksNotes);
 }
 
@@ -70,7 +66,7 @@ std::optional<int> read_leaks_options(int count, char** arguments, LeaksOptions*
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fprintf(stderr, "hummock leaks: %s\n", error.what());
+    fprintf(stderr, "hummock leaks: %s\n", plain_words(error).c_str());
     return 2;
   }
   options->program = names_program(count, arguments);

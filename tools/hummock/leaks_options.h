@@ -15,8 +15,8 @@ namespace hummock::tool {
 struct LeaksOptions {
   std::vector<std::string> command;  // a process, or a program and its arguments
   std::vector<std::string> suppressions;
-  double after_ms = 0;  // of a process; 0: Enter ends the watch
-  uint64_t bytes = 0;   // of a process: from one sample to the next
+  double after = 0;    // seconds, of a process; 0: Enter ends the watch
+  uint64_t bytes = 0;  // of a process: from one sample to the next
   unsigned top = 20;
   unsigned wait_ms = 3000;
   bool fail = false;

@@ -19,6 +19,7 @@
 #include "symbolize.h"
 #include "trace_options.h"
 #include "usage.h"
+#include "values.h"
 
 namespace {
 
@@ -45,25 +46,31 @@ int dispatch(int count, char** arguments) {
                    "show at its end which functions allocated its memory, or write that to FILE")
       ->expected(0, 1)
       ->default_str(RunOptions::kDefaultProfile)
-      ->type_name("[=FILE]");
+      ->option_text("[=FILE]");
   run_command
       ->add_option("--log", options.log,
                    "log what memory comes from the system and goes back, in malloc_<process>.log or FILE")
       ->expected(0, 1)
       ->default_str(RunOptions::kDefaultLog)
-      ->type_name("[=FILE]");
-  run_command->add_option("--decay", options.decay_ms,
-                          "milliseconds until free memory returns to the system");
-  run_command->add_option("--conf", options.conf, "options as key:value,key:value");
-  run_command->add_option("--lib", options.library, "the library to preload");
+      ->option_text("[=FILE]");
+  run_command
+      ->add_option("--decay", options.decay_ms,
+                   "time until free memory returns to the system, as 100ms or 2s; a number alone: ms")
+      ->type_name("TIME");
+  run_command->add_option("--conf", options.conf, "options as key:value,key:value")->type_name("OPTIONS");
+  run_command->add_option("--lib", options.library, "the library to preload")->type_name("FILE");
   // The library says what of these values it does not understand: it knows them best.
-  auto* initial = run_command->add_option("--initial", options.space_initial,
-                                          "serve malloc only from a deterministic space of this size");
-  const auto of_space = [&](CLI::Option* option) { option->needs(initial); };
-  of_space(run_command->add_option("--expand", options.space_expand,
-                                   "bytes by which the space expands; 0: never"));
+  auto* initial = run_command
+                      ->add_option("--initial", options.space_initial,
+                                   "serve malloc only from a deterministic space of this size")
+                      ->type_name("SIZE");
+  const auto of_space = [&](CLI::Option* option) { return option->needs(initial); };
+  of_space(
+      run_command->add_option("--expand", options.space_expand, "bytes by which the space expands; 0: never"))
+      ->type_name("SIZE");
   of_space(run_command->add_option("--reserve", options.space_reserve,
-                                   "when the space takes its memory: start or firstalloc"));
+                                   "when the space takes its memory: start or firstalloc"))
+      ->type_name("WORD");
   of_space(run_command->add_flag("--lock", options.space_lock, "keep the space in memory"));
   of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "put the space on huge pages"));
   of_space(run_command->add_flag("--zero", options.space_zero, "make malloc hand out zeros"));
@@ -77,19 +84,27 @@ int dispatch(int count, char** arguments) {
   check_command->footer(kCheckNotes);
   SpacesOptions watched;
   CLI::App* spaces_command = app.add_subcommand("spaces", "list the deterministic spaces of a process");
-  spaces_command->add_option("pid", watched.pid, "its number")->required()->check(CLI::PositiveNumber);
+  spaces_command
+      ->add_option("process", watched.which,
+                   "its number, its program's name, or a cgroup below /sys/fs/cgroup")
+      ->required();
   spaces_command->add_flag("--json", watched.json, "as JSON");
   spaces_command->add_flag("--map", watched.map, "draw how full each part is");
-  spaces_command->add_option("--sort", watched.sort, "by this column")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSpaceColumns), std::end(kSpaceColumns))));
-  spaces_command->add_option("--every", watched.every, "repeat after this many seconds, until it ends");
+  takes_one_of(spaces_command->add_option(
+                   "--sort", watched.sort,
+                   "by this column: name, size, used, free, peak, largest, ranges, cache, live, failures"),
+               {std::begin(kSpaceColumns), std::end(kSpaceColumns)});
+  takes_time(spaces_command->add_option(
+                 "--every", watched.every,
+                 "repeat after this time, as 500ms or 2s; a number alone: seconds; until it ends"),
+             TimeUnit::kSeconds, 0.001);
   CLI::App* symbolize_command = app.add_subcommand(
       "symbolize", "add functions, files and lines to reports of checked mode, from standard input");
   std::string shell;
   CLI::App* completion_command = app.add_subcommand("completion", "print the completion of a shell");
-  completion_command->add_option("shell", shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kShells), std::end(kShells))));
+  takes_one_of(completion_command->add_option("shell", shell, "bash, zsh or fish"),
+               {std::begin(kShells), std::end(kShells)})
+      ->required();
   CLI::App* version_command = app.add_subcommand("version", "print the version");
 
   const LogCommand log_command(app);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "values.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -23,6 +25,8 @@ const char kNotes[] =
     "The profile is complete however the program ends, even by SIGKILL.\n"
     "\n"
     "Exit status: that of the program, or 0; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
+
+constexpr double kLongestWatch = 1e7;  // seconds
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -60,9 +64,10 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->add_option(
       "words", options->command,
       "a process (its number or its program's name), or after -- a program and its arguments");
-  command->add_option("--seconds", options->seconds, "how long to sample a process")
-      ->check(CLI::Range(0.0, 1e7))
-      ->capture_default_str();
+  takes_time(command->add_option("--seconds", options->seconds,
+                                 "how long to sample a process, as 30s or 5m; a number alone: seconds"),
+             TimeUnit::kSeconds, 0, kLongestWatch)
+      ->default_str("10s");
   auto* live = command->add_flag("--live", options->flags.live, "what is live now (default for a process)");
   auto* churn =
       command->add_flag("--churn", options->flags.churn, "what was allocated meanwhile, freed or not");
@@ -73,11 +78,9 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   live->excludes(churn)->excludes(peak)->excludes(lifetime);
   churn->excludes(peak)->excludes(lifetime);
   peak->excludes(lifetime);
-  command
-      ->add_option("--bytes", options->bytes, "bytes from one sample to the next, on average; 1: every block")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE");
-  command->add_option("--top", options->top, "stacks to print; 0: all")->capture_default_str();
+  takes_size(command->add_option("--bytes", options->bytes,
+                                 "bytes from one sample to the next, on average; 1: every block"));
+  takes_count(command->add_option("--top", options->top, "stacks to print; 0: all"))->capture_default_str();
   command->add_option("--pprof", options->pprof, "write a file for pprof")->type_name("FILE.pb.gz");
   command->add_option("--folded", options->folded, "write one line for each stack to this file")
       ->type_name("FILE");
@@ -86,11 +89,14 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   command->add_option("--html", options->html, "write a page with a flame graph")->type_name("FILE");
   command->add_option("--diff", options->diff, "compare two files that --pprof wrote")
       ->expected(2)
-      ->type_name("A B");
+      ->option_text("BEFORE AFTER");
   command->add_flag("--quiet", options->quiet, "print no table");
-  command->add_option("--wait", options->wait_ms, "milliseconds to wait for a process's answer")
-      ->capture_default_str();
-  command->add_option("--lib", options->library, "the library to preload");
+  takes_time(
+      command->add_option("--wait", options->wait_ms,
+                          "how long to wait for a process's answer, as 500ms or 3s; a number alone: ms"),
+      TimeUnit::kMilliseconds)
+      ->default_str("3s");
+  command->add_option("--lib", options->library, "the library to preload")->type_name("FILE");
   command->footer(kNotes);
 }
 
@@ -105,7 +111,7 @@ std::optional<int> read_profile_options(int count, char** arguments, ProfileOpti
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fprintf(stderr, "hummock profile: %s\n", error.what());
+    fprintf(stderr, "hummock profile: %s\n", plain_words(error).c_str());
     return 2;
   }
   options->program = names_program(count, arguments);

@@ -160,7 +160,7 @@ int replay(const ReplayOptions& options) {
     return 0;
   }
   const std::uint32_t process = choose(trace, options);
-  const std::string worker = find_worker("hummock-replay", options.worker);
+  const std::string worker = demand_worker("hummock-replay", options.worker);
   const BenchOptions bench = bench_options(options);
   const Peers peers = chosen_allocators(bench);
   check_outputs(bench);

@@ -6,14 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <thread>
 #include <vector>
 
+#include "processes.h"
 #include "space/cache.h"
 
 namespace hummock::tool {
@@ -286,37 +289,59 @@ void print_json(const std::vector<SpaceRow>& rows) {
   printf("%s\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
-int complain(int pid, const char* what) {
-  fprintf(stderr, "hummock spaces: process %d: %s\n", pid, what);
+int complain(const std::string& what) {
+  fprintf(stderr, "hummock spaces: %s\n", what.c_str());
   return 1;
+}
+
+int complain(int pid, const std::string& what) {
+  return complain("process " + std::to_string(pid) + ": " + what);
+}
+
+// Where the process's chain of spaces begins; else *why.
+std::optional<uint64_t> begin_of(int pid, const Memory& process, std::string* why) {
+  const std::string refused = "its memory cannot be read: try as root";
+  if (kill(pid, 0) != 0 && errno == ESRCH) return *why = "there is no such process", std::nullopt;
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  if (!maps) return *why = refused, std::nullopt;
+  std::string line;
+  if (!std::getline(maps, line)) return *why = "it has no memory: it has ended", std::nullopt;
+  char probe;
+  if (!process.read(std::stoull(line, nullptr, 16), &probe, 1) && errno == EPERM)
+    return *why = refused, std::nullopt;
+  const auto internal = process.find_internal();
+  if (!internal) *why = "it has no spaces";
+  return internal;
+}
+
+int watch(int pid, const SpacesOptions& options) {
+  const Memory process(pid);
+  std::string why;
+  const auto internal = begin_of(pid, process, &why);
+  if (!internal) return complain(pid, why);
+  const bool clears = options.every != 0 && !options.json && isatty(STDOUT_FILENO) != 0;
+  for (;;) {
+    std::vector<SpaceRow> rows = look(process, *internal, options.map);
+    if (rows.empty()) return options.every != 0 ? 0 : complain(pid, "it has ended");
+    sort_rows(&rows, options.sort);
+    if (clears) printf("\033[H\033[2J");
+    options.json ? print_json(rows) : print_table(rows);
+    fflush(stdout);
+    if (options.every == 0) return 0;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.every));
+  }
 }
 
 }  // namespace
 
 int spaces(const SpacesOptions& options) {
-  if (kill(options.pid, 0) != 0 && errno == ESRCH) return complain(options.pid, "there is none");
-  const Memory process(options.pid);
-  char probe;
-  std::ifstream maps("/proc/" + std::to_string(options.pid) + "/maps");
-  std::string line;
-  if (!maps) return complain(options.pid, "its memory cannot be read: try as root");
-  if (!std::getline(maps, line)) return complain(options.pid, "it has no memory: it has ended");
-  if (!process.read(std::stoull(line, nullptr, 16), &probe, 1) && errno == EPERM) {
-    return complain(options.pid, "its memory cannot be read: try as root");
-  }
-  const auto internal = process.find_internal();
-  if (!internal) return complain(options.pid, "it has no spaces of this version of Hummock");
-  const bool on_terminal = isatty(STDOUT_FILENO) != 0;
-  for (;;) {
-    std::vector<SpaceRow> rows = look(process, *internal, options.map);
-    if (rows.empty()) return options.every != 0 ? 0 : complain(options.pid, "it has ended");
-    sort_rows(&rows, options.sort);
-    if (options.every != 0 && on_terminal && !options.json) printf("\033[H\033[2J");
-    options.json ? print_json(rows) : print_table(rows);
-    fflush(stdout);
-    if (options.every == 0) return 0;
-    sleep(options.every);
-  }
+  const std::vector<int> pids = find_processes(options.which);
+  if (pids.empty()) return complain("there is no process " + options.which);
+  if (pids.size() == 1) return watch(pids.front(), options);
+  std::string numbers;
+  for (const int pid : pids) numbers += " " + std::to_string(pid);
+  return complain(std::to_string(pids.size()) + " processes are meant by " + options.which +
+                  "; name one by its number:" + numbers);
 }
 
 }  // namespace hummock::tool

@@ -6,11 +6,11 @@
 namespace hummock::tool {
 
 struct SpacesOptions {
-  int pid = 0;
+  std::string which;  // a process: its number, its program's name or a control group
   std::string sort = "size";
   bool json = false;
   bool map = false;
-  unsigned every = 0;  // seconds between two looks; 0: one look
+  double every = 0;  // seconds between two looks; 0: one look
 };
 
 inline constexpr const char* kSpaceColumns[] = {"name",    "size",   "used",  "free", "peak",

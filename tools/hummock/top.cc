@@ -205,7 +205,10 @@ void Screen::draw() {
   if (one == nullptr) {
     opened_ = 0;
     const std::string silent = silent_ == 0 ? "" : fmt::format(", {} have not answered", silent_);
-    put(0, fmt::format("hummock top: {} processes, by {}{}", all_.size(), kSorts[sort_], silent), A_BOLD);
+    put(0,
+        fmt::format("hummock top: {} process{}, by {}{}", all_.size(), all_.size() == 1 ? "" : "es",
+                    kSorts[sort_], silent),
+        A_BOLD);
     put(2,
         fmt::format("{:>8} {:<15} {:>8} {:>8} {:>8} {:>8} {:>6} {}", "PID", "PROGRAM", "RESIDENT", "LIVE",
                     "FRAGMENT", "DIRTY", "AGE", "LATELY"),

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "run.h"
+#include "values.h"
 
 namespace hummock::tool {
 namespace {
@@ -34,7 +35,7 @@ TraceCommands::TraceCommands(CLI::App& app) {
   record_->add_option("-o,--output", record_options_.file, "the trace")
       ->capture_default_str()
       ->type_name("FILE");
-  record_->add_option("--lib", record_options_.library, "the library to preload");
+  record_->add_option("--lib", record_options_.library, "the library to preload")->type_name("FILE");
   record_->add_option("program", record_options_.command, "the program and its arguments, after --")
       ->required();
   record_->positionals_at_end()->footer(kRecordNotes);
@@ -45,36 +46,40 @@ TraceCommands::TraceCommands(CLI::App& app) {
   replay_->add_option("file", options.file, "the trace")->required();
   replay_
       ->add_option("--with", options.with, "allocators: glibc, hummock, jemalloc and others, or NAME=LIBRARY")
-      ->delimiter(',');
-  replay_
-      ->add_option("--touch", options.touch,
-                   "what to write in each block: nothing, a byte of each page, or all of it")
-      ->check(CLI::IsMember({"none", "first", "all"}))
+      ->delimiter(',')
+      ->option_text("NAME,...");
+  takes_one_of(replay_->add_option("--touch", options.touch,
+                                   "what to write in each block: none of it, a byte of each page (first), or "
+                                   "all"),
+               {"none", "first", "all"})
       ->capture_default_str();
-  replay_
-      ->add_option("--process", options.process,
-                   "the number of a recorded process; else the one with most calls")
-      ->check(CLI::PositiveNumber);
-  replay_->add_option("--repeat", options.repeat, "runs on each allocator")
-      ->check(CLI::Range(1, 1000))
+  takes_count(replay_->add_option("--process", options.process,
+                                  "the number of a recorded process; else the one with most calls"),
+              1, INT32_MAX);
+  takes_count(replay_->add_option("--repeat", options.repeat, "runs on each allocator"), 1, 1000)
       ->capture_default_str();
-  replay_->add_option("--window", options.window, "calls that a thread may be ahead of the others")
-      ->check(CLI::Range(1, 1 << 30))
+  takes_count(
+      replay_->add_option("--window", options.window, "calls that a thread may be ahead of the others"), 1,
+      1 << 30)
       ->capture_default_str();
-  replay_
-      ->add_option("--settle", options.settle, "seconds after the last call until memory is read once more")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  replay_
-      ->add_option("--timeout", options.timeout, "seconds after which a run is ended and counts as an error")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  takes_time(replay_->add_option("--settle", options.settle,
+                                 "time after the last call until memory is read once more, as 500ms or 2s; a "
+                                 "number alone: seconds"),
+             TimeUnit::kSeconds, 0, 3600)
+      ->default_str("1s");
+  takes_time(replay_->add_option("--timeout", options.timeout,
+                                 "time after which a run is ended and counts as an error; a number alone: "
+                                 "seconds"),
+             TimeUnit::kSeconds, 0.001)
+      ->default_str("10m");
   replay_->add_flag("--list", options.list, "name the programs in the trace");
-  replay_->add_option("--json", options.json, "write the result to this file");
-  replay_->add_option("--csv", options.csv, "write one line for each allocator to this file");
-  replay_->add_option("--html", options.html, "write a report for a browser to this file");
-  replay_->add_option("--worker", options.worker, "the program that replays: hummock-replay");
-  replay_->add_option("--lib", options.library, "Hummock's library");
+  replay_->add_option("--json", options.json, "write the result to this file")->type_name("FILE");
+  replay_->add_option("--csv", options.csv, "write one line for each allocator to this file")
+      ->type_name("FILE");
+  replay_->add_option("--html", options.html, "write a report for a browser to this file")->type_name("FILE");
+  replay_->add_option("--worker", options.worker, "the program that replays: hummock-replay")
+      ->type_name("FILE");
+  replay_->add_option("--lib", options.library, "Hummock's library")->type_name("FILE");
   replay_->footer(kReplayNotes);
 }
 

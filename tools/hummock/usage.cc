@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
+
+#include "near.h"
+#include "values.h"
 
 namespace hummock::tool {
 
@@ -64,7 +66,8 @@ const std::pair<const char*, const char*> kExamplesOf[] = {
      "  hummock bench --programs\n"
      "  hummock bench compare old.json new.json\n"
      "\n"
-     "docs/benchmarks.md says how it measures."},
+     "`make bench` in Hummock's source tree builds what runs the workloads. docs/benchmarks.md says how it "
+     "measures."},
 };
 
 const char* examples_of(const std::string& command) {
@@ -93,22 +96,6 @@ const char kCheckNotes[] =
 
 namespace {
 
-// Letters to insert, remove or replace (Levenshtein).
-size_t distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t k = 0; k < b.size(); ++k) {
-      const size_t replaced = diagonal + (a[i] != b[k] ? 1 : 0);
-      diagonal = row[k + 1];
-      row[k + 1] = std::min({replaced, diagonal + 1, row[k] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -123,28 +110,7 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-std::string with_nearest(const std::string& what, const std::string& word,
-                         const std::vector<std::string>& names) {
-  const std::string near = meant_by(word, names);
-  return what + " " + word + (near.empty() ? "" : "; the nearest is " + near);
-}
-
 }  // namespace
-
-std::string meant_by(const std::string& word, const std::vector<std::string>& names) {
-  std::string best;
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    // A beginning of the name is meant for it.
-    const bool begins = word.size() > 3 && name.compare(0, word.size(), word) == 0;
-    const size_t off = begins ? 1 : distance(word, name);
-    if (off < least) {
-      least = off;
-      best = name;
-    }
-  }
-  return best;
-}
 
 std::string explain(const CLI::App& app, int count, char** arguments, const CLI::ParseError& error) {
   const CLI::App* command = &app;
@@ -154,17 +120,17 @@ std::string explain(const CLI::App& app, int count, char** arguments, const CLI:
     if (word.size() > 1 && word[0] == '-') {
       const std::string option = word.substr(0, word.find('='));
       if (option[1] != '-' || command->get_option_no_throw(option) != nullptr) continue;
-      return with_nearest(name + ": there is no option", option, options_of(*command));
+      return name + ": there is no option " + option + nearest_text(option, options_of(*command));
     }
     const std::vector<std::string> known = commands_of(*command);
     if (std::find(known.begin(), known.end(), word) != known.end()) {
       command = command->get_subcommand(word);
       name += " " + word;
     } else if (command == &app) {
-      return with_nearest(name + ": there is no command", word, known);
+      return name + ": there is no command " + word + nearest_text(word, known);
     }
   }
-  return name + ": " + error.what();
+  return name + ": " + plain_words(error);
 }
 
 }  // namespace hummock::tool

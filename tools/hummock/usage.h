@@ -3,14 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
-#include <vector>
 
 namespace hummock::tool {
 
 inline constexpr int kUsage = 2;  // the exit status of it; `hummock run` has its own
-
-// Of `names` the one that differs least from `word`, if it is at all like it; else empty.
-std::string meant_by(const std::string& word, const std::vector<std::string>& names);
 
 // One line that names the argument at fault and, if there is one, what was probably meant.
 std::string explain(const CLI::App& app, int count, char** arguments, const CLI::ParseError& error);

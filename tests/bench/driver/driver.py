@@ -254,15 +254,24 @@ class Failures(Case):
 
     def test_mistakes(self):
         fake = ("--worker", FAKE, "--lib", LIBRARY)
-        self.fails(*fake, "pairs", says="did you mean pair?")
-        self.fails(*fake, "--against", "jemaloc", says="did you mean jemalloc?")
+        self.fails(*fake, "pairs", says="; the nearest is pair\n")
+        self.fails(*fake, "--against", "jemaloc", says="; the nearest is jemalloc\n")
+        self.assertNotIn("nearest", self.fails(*fake, "--against", "nosuch", says="no allocator is called nosuch").stderr)
         self.fails(*fake, "--against", "mine=/nowhere.so", says="/nowhere.so")
         self.fails("--worker", FAKE, "--lib", "/nowhere.so", "pair", says="--lib")
-        self.fails("--worker", "/nowhere", says="--worker")
+        self.fails("--worker", "/nowhere", says="`make bench` in Hummock's source tree builds it, --worker names it")
         self.fails("--worker", "/bin/false", says="--list failed")
         self.fails(*fake, "--against", "system", "--json", "/nowhere/r.json", says="/nowhere/r.json")
         self.fails(*fake, "--quick", "--full", says="--full", status=2)
         self.fails(*fake, "--repeat", "0", says="--repeat", status=2)
+
+    def test_without_a_worker(self):
+        whole = self.run_tool("--list", "--worker", WORKER, "--lib", LIBRARY)
+        without = self.run_tool("--list", "--worker", "/nowhere", "--lib", LIBRARY)
+        self.assertEqual((whole.returncode, without.returncode), (0, 0))
+        self.assertEqual(without.stdout, whole.stdout)  # the tool knows what the worker has
+        self.assertIn("make bench", without.stderr)
+        self.fails("--worker", "/nowhere", "pairs", says="no workload is called pairs; the nearest is pair\n")
 
     def test_a_library_that_is_no_allocator(self):
         libm = "/lib/x86_64-linux-gnu/libm.so.6"

@@ -218,7 +218,7 @@ class Failures(Case):
         listed = ("--programs", "--program-list", "list.json")
         good = {"name": "good", "command": ["true"]}
         for says, programs in {
-            "did you mean good?": [good],
+            "the nearest is good": [good],
             'no "command"': [{"name": "bare"}],
             "is listed twice": [good, good],
             "is no name": [{"name": "../up", "command": ["true"]}],

@@ -196,8 +196,10 @@ class Spaces(unittest.TestCase):
         base = ["bench", "spaces", "--worker", WORKER, "--lib", LIBRARY]
         for arguments, says in (
             ([*base, "sideways"], "no scenario is called sideways"),
-            ([*base, "--against", "jemallok"], "did you mean jemalloc?"),
-            (["bench", "spaces", "--worker", "/nowhere/worker", "--lib", LIBRARY], "was not found"),
+            ([*base, "--against", "jemallok"], "; the nearest is jemalloc"),
+            (["bench", "spaces", "--worker", "/nowhere/worker", "--lib", LIBRARY], "`make bench`"),
+            (["bench", "spaces", "--worker", "/nowhere/worker", "sideways"],
+             "there are " + ", ".join(json.loads(run("--list", program=WORKER).stdout))),
             ([*base, "holes", "--json", "/nowhere/r.json"], "cannot be written"),
         ):
             done = run(*arguments)

@@ -73,8 +73,8 @@ void set_bounds(httplib::Server* server) {
   });
 }
 
-int fail(const char* address, const char* what) {
-  fprintf(stderr, "hummock export: %s: %s\n", address, what);
+int fail(const std::string& what) {
+  fprintf(stderr, "hummock export: %s\n", what.c_str());
   return 1;
 }
 
@@ -82,8 +82,15 @@ int fail(const char* address, const char* what) {
 
 int main(int count, char** arguments) {
   const std::string address = count > 1 ? arguments[1] : "127.0.0.1:9188";
+  if (address == "--help" || address == "-h") {
+    printf(
+        "Usage: hummock-export [ADDRESS:PORT]\nServes the figures of all processes to Prometheus; see "
+        "hummock export "
+        "--help.\n");
+    return 0;
+  }
   const Place place(address);
-  if (place.port < 0) return fail(address.c_str(), "is no ADDRESS:PORT");
+  if (place.port < 0) return fail(address + " is not ADDRESS:PORT");
   httplib::Server server;
   set_bounds(&server);
   server.Get("/metrics", answer);
@@ -95,7 +102,7 @@ int main(int count, char** arguments) {
   const int bound = place.port == 0                         ? server.bind_to_any_port(host)
                     : server.bind_to_port(host, place.port) ? place.port
                                                             : -1;
-  if (bound < 0) return fail(address.c_str(), errno != 0 ? strerror(errno) : "there is no such address");
+  if (bound < 0) return fail(address + ": " + (errno != 0 ? strerror(errno) : "there is no such address"));
   // Port 0 has become one; the line says which.
   printf("hummock export: http://%s:%d/metrics\n", address.substr(0, address.rfind(':')).c_str(), bound);
   fflush(stdout);

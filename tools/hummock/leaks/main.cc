@@ -75,13 +75,14 @@ Amount print_kind(const char* title, const RawProfile& profile, const std::map<u
   if (total.blocks == 0) return total;
   Report report;
   add_profile(&report, part, "", printable(part.program) + " (" + std::to_string(part.pid) + "), " + title);
+  report.titled = true;
   report.samples_dropped = report.stacks_dropped = 0;  // told once, at the end
   fputs(table(report, View::live, top, kColumns).c_str(), stderr);
   return total;
 }
 
 std::string amount_text(const Amount& amount) {
-  return fmt::format("{} in {:.0f} block{}", bytes_text(amount.bytes), amount.blocks,
+  return fmt::format("{} in {:.0f} block{}", size_text(amount.bytes), amount.blocks,
                      amount.blocks == 1 ? "" : "s");
 }
 
@@ -155,8 +156,8 @@ int growth_of_process(const LeaksOptions& options) {
   ProfileOptions watch;
   watch.process = options.command.front();
   watch.growth = true;
-  watch.enter = options.after_ms <= 0;
-  watch.seconds = watch.enter ? 1e9 : options.after_ms / 1000;
+  watch.enter = options.after <= 0;
+  watch.seconds = watch.enter ? 1e9 : options.after;
   watch.bytes = options.bytes;
   watch.wait_ms = options.wait_ms;
   if (watch.enter) fprintf(stderr, "hummock leaks: Enter ends the watch\n");

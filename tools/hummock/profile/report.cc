@@ -171,7 +171,8 @@ std::string head_of(const Report& report, View view) {
   std::string who = report.processes.empty() ? "nothing" : report.processes.front();
   if (const size_t more = report.processes.size() - 1; report.processes.size() > 1)
     who += fmt::format(" and {} more process{}", more, more == 1 ? "" : "es");
-  std::string text = fmt::format("{}: {} {}", who, bytes_text(total.bytes), title_of(view));
+  std::string text = fmt::format("{}: {}", who, size_text(total.bytes));
+  if (!report.titled) text += std::string(" ") + title_of(view);
   if (view != View::lifetime)
     text += fmt::format(" in {}{:.0f} block{}", report.mean == 1 ? "" : "some ", total.blocks,
                         report.mean == 1 && total.blocks == 1 ? "" : "s");
@@ -226,6 +227,12 @@ std::string bytes_text(double bytes) {
   const char* sign = bytes < 0 ? "-" : "";
   return *unit == '\0' || shown >= 100 ? fmt::format("{}{:.0f}{}", sign, shown, unit)
                                        : fmt::format("{}{:.1f}{}", sign, shown, unit);
+}
+
+std::string size_text(double bytes) {
+  const std::string text = bytes_text(bytes);
+  if (text.find_first_of("KMGT") != std::string::npos) return text;
+  return text + (text == "1" ? " byte" : " bytes");
 }
 
 void add_profile(Report* report, const RawProfile& profile, const std::string& root,

@@ -29,7 +29,8 @@ struct Report {
   std::vector<std::string> processes;
   uint64_t mean = 0;
   uint64_t samples_dropped = 0, stacks_dropped = 0;
-  double seconds = 0;  // how long was looked; 0: from the start
+  double seconds = 0;   // how long was looked; 0: from the start
+  bool titled = false;  // the process's title says what its bytes are, as "lost"
 
   Amount total(View view) const;
 };
@@ -43,7 +44,8 @@ std::string age_text(const Ages& freed, double share);
 
 // The table for a terminal of so many columns, in plain words; at most `top` stacks, all for 0.
 std::string table(const Report& report, View view, unsigned top, unsigned columns);
-std::string bytes_text(double bytes);
+std::string bytes_text(double bytes);  // "40", "1.5K"
+std::string size_text(double bytes);   // "40 bytes", "1.5K"
 
 // ---- Files. Each throws std::runtime_error when it cannot be written. -----------------------------
 

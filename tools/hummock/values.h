@@ -1,0 +1,29 @@
+// Values of the command line by kind: what every option of a kind takes, what the help calls it, and what is
+// said of a value that is wrong.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hummock::tool {
+
+// What a number without a unit is, and what the variable holds.
+enum class TimeUnit { kMilliseconds, kSeconds, kMinutes };
+
+inline constexpr double kDay = 86400;  // seconds
+
+// A number, or one with ms, s, m or h behind it; `least` and `most` are in seconds. Milliseconds are rounded
+// up to whole ones.
+CLI::Option* takes_time(CLI::Option* option, TimeUnit unit, double least = 0, double most = kDay);
+// Bytes, or as 64K, 2M, 1GiB: powers of 1024.
+CLI::Option* takes_size(CLI::Option* option);
+CLI::Option* takes_count(CLI::Option* option, uint64_t least = 0, uint64_t most = UINT32_MAX);
+CLI::Option* takes_number(CLI::Option* option, double least, double most);
+CLI::Option* takes_one_of(CLI::Option* option, const std::vector<std::string>& words);
+
+// What the library that reads the command line says of it, in plain words.
+std::string plain_words(const CLI::ParseError& error);
+
+}  // namespace hummock::tool
