@@ -6,6 +6,12 @@
 namespace hummock::tool {
 namespace {
 
+std::string small(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
 // Letters to insert, remove or replace (Levenshtein).
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
@@ -26,12 +32,13 @@ size_t distance(const std::string& a, const std::string& b) {
 
 std::string meant_by(const std::string& word, const std::vector<std::string>& names) {
   std::string best;
+  const std::string letters = small(word);
   // Of a short word at least one letter is right.
   size_t least = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
   for (const std::string& name : names) {
     // A beginning of the name is meant for it.
-    const bool begins = word.size() > 3 && name.compare(0, word.size(), word) == 0;
-    const size_t off = begins ? 1 : distance(word, name);
+    const bool begins = word.size() > 3 && small(name).compare(0, word.size(), letters) == 0;
+    const size_t off = begins ? 1 : distance(letters, small(name));
     if (off < least) {
       least = off;
       best = name;

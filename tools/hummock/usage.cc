@@ -34,7 +34,7 @@ const std::pair<const char*, const char*> kExamplesOf[] = {
     {"spaces",
      "Examples:\n"
      "  hummock spaces 1234\n"
-     "  hummock spaces 1234 --map --every 1      how full each part is, each second"},
+     "  hummock spaces 1234 --map --every 1s     how full each part is, each second"},
     {"symbolize",
      "Example:\n"
      "  hummock run --checked -- ./tests 2>report; hummock symbolize <report"},
@@ -58,7 +58,7 @@ const std::pair<const char*, const char*> kExamplesOf[] = {
      "  hummock stats 1234 --json"},
     {"trim", "Example:\n  hummock trim 1234"},
     {"set", "Example:\n  hummock set 1234 decay_ms=100"},
-    {"export", "Example:\n  hummock export --listen 127.0.0.1:9475"},
+    {"export", "Example:\n  hummock export --listen 127.0.0.1:9188"},
     {"bench",
      "Examples:\n"
      "  hummock bench --quick --html report.html\n"
