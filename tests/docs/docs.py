@@ -3,6 +3,7 @@
 
 Usage: docs.py SOURCE one_malloc_one_free|links|options|reference|version
        docs.py SOURCE sizes PROGRAM
+       docs.py SOURCE manual TOOL
 """
 
 import pathlib
@@ -177,6 +178,41 @@ def version():
         yield f"CHANGELOG.md: has no section {number}"
 
 
+def commands_of(help_text):
+    """The names under Subcommands:, whose lines of a longer text begin further right."""
+    part = help_text.partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (\S+)", part, re.M)
+
+
+def manual():
+    """hummock(1) has each command's options, in a part of its name, and no others."""
+    def help_of(*words):
+        return subprocess.run([sys.argv[3], *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+    commands = [(name,) for name in commands_of(help_of())]
+    commands += [(*outer, name) for outer in commands for name in commands_of(help_of(*outer))]
+    page = read(ROOT / "man/hummock.1")
+    synopsis = page.partition(".SH SYNOPSIS\n")[2].partition("\n.SH ")[0]
+    parts = {}
+    for titles, text in re.findall(r"^\.SS ([^\n]*)\n(.*?)(?=^\.S[SH] )", page.partition("\n.SH OPTIONS\n")[2], re.M | re.S):
+        for title in titles.split(", "):
+            parts[title] = set(re.findall(r"--[a-z][-a-z]*", re.sub(r"\\-", "-", text)))
+    for words in commands:
+        name = " ".join(("hummock", *words))
+        if not re.search(rf"^\.B {name}(?: \\-|$)", synopsis + "\n", re.M):
+            yield f"man/hummock.1: {name} is not in the synopsis"
+        shown = set(re.findall(r"^  (?:-\w,)?(--[a-z][-a-z]*)", help_of(*words), re.M)) - {"--help"}
+        own = parts.pop(name, set())
+        for option in sorted(shown - own):
+            yield f"man/hummock.1: {option} is not in the part of {name}"
+        for option in sorted(own - shown):
+            yield f"man/hummock.1: {name} has no option {option}"
+    for title in parts:
+        yield f"man/hummock.1: there is no command {title}"
+    if len(commands) < 15:
+        yield f"only {len(commands)} commands were found; does this test still read the help?"
+
+
 def sizes():
     printed = subprocess.run([sys.argv[3]], capture_output=True, text=True, check=True).stdout
     real = {name: int(value) for name, value in (line.split(": ") for line in printed.splitlines())}
@@ -191,7 +227,7 @@ def sizes():
 
 
 if __name__ == "__main__":
-    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference, "sizes": sizes,
+    wrong = list({"one_malloc_one_free": one_malloc_one_free, "links": links, "options": options, "reference": reference, "sizes": sizes, "manual": manual,
                   "version": version}[sys.argv[2]]())
     print("\n".join(wrong))
     sys.exit(1 if wrong else 0)
