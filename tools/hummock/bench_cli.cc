@@ -54,7 +54,7 @@ void add_method(CLI::App* bench, BenchOptions& options) {
                                "resident bytes above which a run is ended and counts as an error"));
   takes_time(bench->add_option("--budget", options.budget,
                                "time for the whole run, in place of the mode's; a number alone: minutes"),
-             TimeUnit::kMinutes, 0.001, 365 * kDay);
+             TimeUnit::kMinutes, 0.001, kLongest);
   takes_count(bench->add_option("--seed", options.seed, "seed of the workloads and of the order of runs"), 0,
               UINT64_MAX)
       ->capture_default_str();

@@ -6,7 +6,8 @@
 
 namespace hummock::tool {
 
-// Of `names` the one that differs least from `word`: by two letters or a third of it, whether large or small; else empty.
+// Of `names` the one that differs least from `word`: by two letters or a third of it, whether large or small;
+// else empty.
 std::string meant_by(const std::string& word, const std::vector<std::string>& names);
 
 // "; the nearest is NAME", or empty.

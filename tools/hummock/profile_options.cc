@@ -26,8 +26,6 @@ const char kNotes[] =
     "\n"
     "Exit status: that of the program, or 0; 1 something went wrong; 2 wrong use; 125 to 127 as hummock run.";
 
-constexpr double kLongestWatch = 1e7;  // seconds
-
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
@@ -66,7 +64,7 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
       "a process (its number or its program's name), or after -- a program and its arguments");
   takes_time(command->add_option("--seconds", options->seconds,
                                  "how long to sample a process, as 30s or 5m; a number alone: seconds"),
-             TimeUnit::kSeconds, 0, kLongestWatch)
+             TimeUnit::kSeconds, 0, kLongest)
       ->default_str("10s");
   auto* live = command->add_flag("--live", options->flags.live, "what is live now (default for a process)");
   auto* churn =

@@ -12,7 +12,9 @@ namespace hummock::tool {
 // What a number without a unit is, and what the variable holds.
 enum class TimeUnit { kMilliseconds, kSeconds, kMinutes };
 
-inline constexpr double kDay = 86400;  // seconds
+// Seconds.
+inline constexpr double kDay = 86400;
+inline constexpr double kLongest = 100 * kDay;  // of what somebody may well leave alone for weeks
 
 // A number, or one with ms, s, m or h behind it; `least` and `most` are in seconds. Milliseconds are rounded
 // up to whole ones.

@@ -83,10 +83,7 @@ int fail(const std::string& what) {
 int main(int count, char** arguments) {
   const std::string address = count > 1 ? arguments[1] : "127.0.0.1:9188";
   if (address == "--help" || address == "-h") {
-    printf(
-        "Usage: hummock-export [ADDRESS:PORT]\nServes the figures of all processes to Prometheus; see "
-        "hummock export "
-        "--help.\n");
+    puts("Usage: hummock-export [ADDRESS:PORT]\nServes the figures of all processes to Prometheus.");
     return 0;
   }
   const Place place(address);
