@@ -31,12 +31,6 @@ std::string spread_part(const Json& result, const std::string& measure, const ch
   return spread == result.end() || spread->is_null() ? "" : csv_value(spread->at(part));
 }
 
-// What a parser says may quote the file: control characters are left out.
-std::string one_line(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return c < ' ' || c == 127; });
-  return text;
-}
-
 }  // namespace
 
 std::string read_text(const std::string& path) {
@@ -50,8 +44,10 @@ Json read_document(const std::string& path) {
   Json document;
   try {
     document = Json::parse(read_text(path));
-  } catch (const Json::exception& error) {
-    throw std::runtime_error(path + " is not JSON: " + one_line(error.what()));
+  } catch (const Json::parse_error& error) {
+    throw std::runtime_error(path + " is not JSON, from its byte " + std::to_string(error.byte) + " on");
+  } catch (const Json::exception&) {
+    throw std::runtime_error(path + " has a number that is too large");
   }
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array())
     throw std::runtime_error(path + " is not a result of hummock bench");

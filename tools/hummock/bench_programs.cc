@@ -61,7 +61,7 @@ bool is_name(const std::string& name) {
 JudgeProgram program_of_entry(const Json& entry) {
   JudgeProgram program;
   program.name = entry.at("name");
-  if (!is_name(program.name)) throw std::runtime_error("\"" + program.name + "\" is no name");
+  if (!is_name(program.name)) throw std::runtime_error("\"" + program.name + "\" is not a name");
   program.title = entry.value("title", program.name);
   program.description = entry.value("description", "");
   program.needs = entry.value("needs", program.needs);
@@ -113,7 +113,8 @@ Programs::Programs(const std::string& list) {
     const std::string group = document.value("group", "programs");
     for (const Json& entry : document.at("programs")) add(program_of_entry(entry), group);
   } catch (const Json::exception& error) {
-    throw std::runtime_error(path + " is not a list of programs: " + error.what());
+    const std::string what = error.what();  // "[json.exception...] " and words
+    throw std::runtime_error(path + " is not a list of programs: " + what.substr(what.find("] ") + 2));
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(path + ": " + error.what());
   }

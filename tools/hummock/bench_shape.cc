@@ -33,7 +33,7 @@ bool has_type(const Json& value, Is is) {
 }
 
 const char* noun(Is is) {
-  constexpr const char* kNouns[] = {"text", "number", "true or false", "list", "text", "number"};
+  constexpr const char* kNouns[] = {"a text", "a number", "true or false", "a list", "a text", "a number"};
   return kNouns[static_cast<int>(is)];
 }
 
@@ -44,13 +44,13 @@ class Check {
 
   void parts(const Json& object, const std::string& place, std::initializer_list<Part> parts) {
     if (!fault.empty()) return;
-    if (!object.is_object()) return found(place + " is no object");
+    if (!object.is_object()) return found(place + " is not an object");
     const std::string before = place.empty() ? "" : place + ".";
     for (const Part& part : parts) {
       const auto value = object.find(part.name);
       if (value == object.end() && part.may_miss) continue;
       if (value == object.end()) return found(before + part.name + " is missing");
-      if (!has_type(*value, part.is)) return found(before + part.name + " is no " + noun(part.is));
+      if (!has_type(*value, part.is)) return found(before + part.name + " is not " + noun(part.is));
     }
   }
 
@@ -148,7 +148,7 @@ std::string misshapen(const Json& document) {
              [&](const Json& one, const std::string& place) { check_summary(check, one, place); });
   if (check.fault.empty() && document.contains("missing")) {
     check.list(document, "missing", [&](const Json& one, const std::string& place) {
-      if (!one.is_string()) check.found(place + " is no text");
+      if (!one.is_string()) check.found(place + " is not a text");
     });
   }
   return check.fault;

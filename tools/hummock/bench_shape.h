@@ -7,7 +7,7 @@
 
 namespace hummock::tool {
 
-// The first thing that is not as bench/schema.json says, "results[3].threads is no number"; empty: none.
+// The first thing that is not as bench/schema.json says, "results[3].threads is not a number"; empty: none.
 std::string misshapen(const Json& document);
 
 }  // namespace hummock::tool

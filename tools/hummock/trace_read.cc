@@ -75,7 +75,7 @@ std::uint64_t TraceReader::number(std::uint64_t most, const char* what) {
   for (unsigned shift = 0; (next & 0x80) != 0; shift += 7) {
     if (!byte(next)) throw Cut();
     const std::uint64_t part = next & 0x7f;
-    if (shift > 63 || (shift == 63 && part > 1)) refuse(std::string(what) + " is no number");
+    if (shift > 63 || (shift == 63 && part > 1)) refuse(std::string(what) + " is not a number");
     value |= part << shift;
   }
   if (value > most) refuse(std::string(what) + " is " + std::to_string(value));

@@ -281,7 +281,8 @@ class Failures(Case):
 
     def test_not_a_result(self):
         shape = '{"format": 1, "results": [{}], "allocators": [{"name": "a", "version": "1"}], "summary": [], "machine": {}}'
-        cases = {"[": "not JSON", "{}": "not a result", '{"format": 99, "results": []}': "format 99", shape: "results[0].workload is missing"}
+        cases = {"[": "not JSON, from its byte 2 on\n", '{"results": [1e999]}': "a number that is too large", "{}": "not a result",
+                 '{"format": 99, "results": []}': "format 99", shape: "results[0].workload is missing"}  # fmt: skip
         for text, says in cases.items():
             pathlib.Path(self.path("x.json")).write_text(text, encoding="ascii")
             self.fails("table", self.path("x.json"), says=says)

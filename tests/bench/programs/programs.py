@@ -221,7 +221,7 @@ class Failures(Case):
             "the nearest is good": [good],
             'no "command"': [{"name": "bare"}],
             "is listed twice": [good, good],
-            "is no name": [{"name": "../up", "command": ["true"]}],
+            "is not a name": [{"name": "../up", "command": ["true"]}],
             'both "socket" and "client"': [{**good, "socket": "place"}],
             '"command" is empty': [{"name": "empty", "command": []}],
             "not a list of programs": [{"command": ["true"]}],

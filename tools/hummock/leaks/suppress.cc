@@ -48,7 +48,7 @@ Suppressions::Pattern Suppressions::parse(const std::string& line) {
   const std::string text = line.substr(std::min<size_t>(4, line.size()));
   if (line.rfind("fun:", 0) == 0 && !text.empty()) return {Pattern::function, text};
   if (line.rfind("obj:", 0) == 0 && !text.empty()) return {Pattern::object, text};
-  throw std::runtime_error("is neither fun:, obj: nor ...");
+  throw std::runtime_error("this is neither fun:, obj: nor ...");
 }
 
 void Suppressions::add_file(const std::string& path) {
@@ -70,7 +70,7 @@ void Suppressions::add_file(const std::string& path) {
       leak = false;
       patterns.clear();
     } else if (inside == 0) {
-      if (line.rfind("leak:", 0) != 0 || line.size() == 5) wrong("is neither leak:name nor {");
+      if (line.rfind("leak:", 0) != 0 || line.size() == 5) wrong("this is neither leak:name nor {");
       names_.push_back(line.substr(5));
     } else if (line == "}") {
       if (inside < 3) wrong("a suppression needs a name and a kind");

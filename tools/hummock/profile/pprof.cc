@@ -328,8 +328,8 @@ Report read_pprof(const std::string& path) {
     Report report = Reader(data).read();
     if (report.stacks.empty()) throw std::runtime_error(path + " has no samples");
     return report;
-  } catch (const protozero::exception& error) {
-    throw std::runtime_error(path + " is not a profile for pprof: " + error.what());
+  } catch (const protozero::exception&) {
+    throw std::runtime_error(path + " is not a profile for pprof");
   }
 }
 
