@@ -161,13 +161,19 @@ void print_size(Line& line, int64_t value) {
   line.signed_dec(value).text(kSuffixes[unit]);
 }
 
-void print_nearest_word(Line& line, Text words, Text t) {
+void print_nearest_word(Line& line, Text words, const char* list, Text t) {
   Text name{};
   Text best{};
   size_t least = SIZE_MAX;
   for (int64_t value; next_word(&words, &name, &value);) {
     const size_t d = distance(t, name);
     if (d < least) least = d, best = name;
+  }
+  constexpr const char* kWays[] = {"on", "off", "yes", "no"};
+  for (const char* way : kWays) {
+    int64_t value;
+    const size_t d = distance(t, text_of(way));
+    if (d < 2 && d < least && parse_switch(list, text_of(way), &value)) least = d, best = text_of(way);
   }
   line.text(best.from, best.length);
 }
@@ -227,7 +233,8 @@ void print_allowed(Line& line, const Option& option) {
     print_size(line, option.most);
     if (option.kind == Kind::limit) line << " or 1% to 100%";
   } else if (is_amount(option.kind)) {
-    line << option.least << " to " << option.most;
+    line << (option.least < 0 ? 0 : option.least) << " to " << option.most;  // below 0 there is a word for it
+    if (option.kind == Kind::duration) line << " ms, as 100, 100ms, 2s or 1h,";
   }
   Text words = shown_words(option);
   Text name;
@@ -240,14 +247,14 @@ void print_allowed(Line& line, const Option& option) {
 }
 
 void print_nearest(Line& line, const Option& option, Text t) {
-  if (option.kind == Kind::boolean) return print_nearest_word(line, text_of(kSwitch), t);
+  if (option.kind == Kind::boolean) return print_nearest_word(line, text_of(kSwitch), kSwitch, t);
   const Text words = shown_words(option);
   if (option.kind == Kind::choice || option.kind == Kind::text || option.kind == Kind::flags)
-    return print_nearest_word(line, words, t);
+    return print_nearest_word(line, words, option.words, t);
   Text unit = t;
   int64_t number = 0;
   if (!take_number(&unit, &number)) {
-    if (words.length != 0) return print_nearest_word(line, words, t);
+    if (words.length != 0) return print_nearest_word(line, words, option.words, t);
     return print_value(line, option, option.initial);
   }
   const Units units = units_of(option.kind);

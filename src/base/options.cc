@@ -105,11 +105,14 @@ void complain(Duty duty, const Line& line) {
   duty == Duty::promise ? base::quit(line) : say(line);
 }
 
-// Was one of the family of a promise meant, as of "space_"?
+// Was one of the family of a promise meant, as of "space_"? It begins like those, or is two letters off.
 Duty duty_of_unknown(Text name, const Option& near) {
+  constexpr size_t kMisspelt = 2;
   Text rest = text_of(near.name);
   const Text family = base::take(&rest, "_");
-  const bool of_it = rest.length != 0 && begins_with(name, Text{family.from, family.length + 1});
+  if (rest.length == 0) return Duty::wish;
+  const bool of_it = begins_with(name, Text{family.from, family.length + 1}) ||
+                     distance(name, text_of(near.name)) <= kMisspelt;
   return of_it ? near.duty : Duty::wish;
 }
 

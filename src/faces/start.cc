@@ -17,7 +17,7 @@ namespace {
 
 __attribute__((constructor(101))) void start() {
   heap::initialise();
-  if (options::values.verbose) options::print_effective();
+  if (options::values.verbose) observe::print_options();
   observe::start_page();
   heap::start_background();
   if (options::values.profile != 0 && !os::is_privileged()) heap::sampling::start(options::sample_bytes());

@@ -116,7 +116,7 @@ void unload() {
 void start(HMODULE module) {
   read_options(module);
   heap::initialise();
-  if (options::values.verbose) options::print_effective();
+  if (options::values.verbose) observe::print_options();
   os::log_note("active", Line("") << HUMMOCK_ACTIVE);
   heap::start_background();
 #ifdef HUMMOCK_SERVES_RUNTIMES

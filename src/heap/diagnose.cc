@@ -162,13 +162,13 @@ void bad_bin(const void* p, unsigned size_class) {
   SlabHeader* header = pages::find_slab(block);
   const bool small = header != nullptr && (header->kind == Kind::slab || header->kind == Kind::own_slab);
   if (!small || !slab::is_block(header, block)) {
-    line << "a block was written to after it was freed: it leads to " << p;
+    line << "a block was written to, after it was freed or past the end of another: it leads to " << p;
   } else if (!slab::looks_free(header, block)) {
-    line << p << " was freed twice, or written to after it was freed";
+    line << p << " was freed twice, or written to, after it was freed or past the end of another block";
   } else if (slab::next_remote(block) != slab::kNoLink || is_waiting(relaxed(slab::link_word(block)))) {
     line << p << " was freed by two threads at once";
   } else {
-    line << p << " was written to after it was freed";
+    line << p << " was written to, after it was freed or past the end of another block";
   }
   base::die(line << slab::kSeeMore);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/message.h"
+#include "base/options.h"
 #include "hummock/hummock.h"
 #include "observe/stats.h"
 #include "os/os.h"
@@ -52,17 +53,29 @@ void write_xml(FILE* out, const char* element, const char* type, size_t count, s
   write_xml(out, line << " size=\"" << size << "\"/>");
 }
 
+// One terminal shows the lines of many processes.
+void write_head(int fd, const char* what) {
+  char program[64];
+  os::program_name(program, sizeof program);
+  Line line("");
+  line << "hummock " << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR << "." << HUMMOCK_VERSION_PATCH;
+  line << " " << what << " of process " << os::process_id();
+  if (program[0] != '\0') line << " (" << program << ")";  // Windows does not say
+  write_line(fd, line);
+}
+
 }  // namespace
+
+void print_options() {
+  write_head(2, "options");
+  options::print_effective();
+}
 
 void print(int fd) {
   hummock_stats_t stats = {};
   stats.size = sizeof(stats);
   collect(&stats);
-  char program[64];
-  os::program_name(program, sizeof program);
-  write_line(fd, Line("") << "hummock " << HUMMOCK_VERSION_MAJOR << "." << HUMMOCK_VERSION_MINOR << "."
-                          << HUMMOCK_VERSION_PATCH << " statistics of process " << os::process_id() << " ("
-                          << program << ")");
+  write_head(fd, "statistics");
   print_bytes(fd, "live", stats.live, "usable size of blocks in use");
   print_bytes(fd, "committed", stats.committed, "slabs and large blocks that hold them");
   print_bytes(fd, "dirty", stats.dirty, "free, not yet returned");

@@ -269,7 +269,9 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
     check_free(slab, block);
     void* next = tiny ? next_remote_free(slab, block) : next_remote(block);
     if (next == kNoLink)
-      corrupted(slab, "a block was freed by two threads at once, or written to after it was freed");
+      corrupted(slab,
+                "a block was freed by two threads at once, or written to, after it was freed or past the end "
+                "of another");
     const void* link = left == 1 ? then : next;
     tiny ? link_tiny(slab, block, link) : set_next(block, link);
     block = next;

@@ -141,7 +141,7 @@ class Rights(unittest.TestCase):
         return os.path.join(self.folder, os.path.basename(os.path.realpath(file)))
 
     def target(self, *arguments, under=()):
-        return Target(*arguments, under=["env", "-u", "LD_PRELOAD", *under, "env", "LD_PRELOAD=" + self.library],
+        return Target(*arguments, under=["env", "-u", "LD_PRELOAD", "-u", "OBSERVE_PLUGIN", *under, "env", "LD_PRELOAD=" + self.library],
                       program=self.place_of(TARGET))
 
     def look(self, pid, under):

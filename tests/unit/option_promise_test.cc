@@ -88,6 +88,9 @@ TEST_CASE("an unknown name that begins like a promise ends the program, too") {
   check_refused(end_of(nullptr, {"HUMMOCK_SPACE_WIT=lock"}),
                 "unknown variable HUMMOCK_SPACE_WIT; the nearest is HUMMOCK_SPACE_WITH\n");
   check_refused(end_of("huge_page:2m"), "the nearest is huge_pages\n");
+  check_refused(end_of("spce_initial:512M"), "the nearest is space_initial\n");
+  check_refused(end_of("limt_hard:1G"), "the nearest is limit_hard\n");
+  check_refused(end_of("spaceinitial:5G"), "the nearest is space_initial\n");
   CHECK(end_of("chekced:on,spaces:1,huge:1,decay_msec:1,dirty_maxx:1M").status == 0);
 }
 

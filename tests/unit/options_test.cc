@@ -184,9 +184,12 @@ TEST_CASE("bad values are warned of and leave the value") {
   CHECK(contains(
       load("stats:exot", {}),
       "the nearest is exit; it may be none or exit or a file, with a / or . in its name; kept none\n"));
-  CHECK(contains(load("decay_ms:-2", {}),
-                 "the nearest is never; it may be -1 to 86400000 or never; kept 1000\n"));
+  CHECK(contains(
+      load("decay_ms:-2", {}),
+      "the nearest is never; it may be 0 to 86400000 ms, as 100, 100ms, 2s or 1h, or never; kept 1000\n"));
   CHECK(contains(load("decay_ms:nevr", {}), "the nearest is never; "));
+  CHECK(contains(load("log:onn", {}), "the nearest is on; "));
+  CHECK(contains(load("stats:yess", {}), "the nearest is yes; "));
   CHECK(contains(load("dirty_max:atuo", {}), "the nearest is auto; "));
   CHECK(contains(load("decay_ms:10sec", {}), "the nearest is 10s; "));
   CHECK(contains(load("decay_ms:10M B", {}), "kept 1000\n"));

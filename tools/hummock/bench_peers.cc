@@ -219,6 +219,8 @@ std::string why_not_active(const Allocator& allocator, const std::string& worker
   for (std::string line; std::getline(lines, line);) {
     const auto [source, target] = binding_of(line);
     if (target.empty() || resolved(source) == allocator.library) continue;  // it may well want libc's, too
+    // The table of a program that is not position independent, which leads on.
+    if (fs::path(target).filename().string().find(".so") == std::string::npos) continue;
     const bool right = allocator.library.empty() ? fs::path(target).filename() == "libc.so.6"
                                                  : resolved(target) == allocator.library;
     if (!right) return "malloc or free leads to " + target;

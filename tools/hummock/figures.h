@@ -15,8 +15,8 @@ namespace hummock::tool {
 
 // Why a process that was asked has not answered in time.
 inline constexpr char kNoAnswer[] =
-    "it has made no call that answers yet: it is idle, or its thread caches serve every call; ask again "
-    "later";
+    "it has made no call that answers yet: it is idle, its thread caches serve every call, or a space serves "
+    "its malloc (hummock spaces tells); ask again later";
 
 // What was read, and what the system says of the process.
 struct Snapshot {

@@ -155,6 +155,7 @@ class Results(Case):
         process = self.start("--worker", FAKE, "--lib", LIBRARY, "--against", "system", "--json", self.path("r.json"), "--repeat", "50",
                              plan={**SPEED, "sleep": 0.1, "log": self.path("log")})  # fmt: skip
         while not os.path.exists(self.path("log")) or len(pathlib.Path(self.path("log")).read_text(encoding="ascii").split("\n")) < 8:
+            self.assertIsNone(process.poll(), "it ended by itself")
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=1500)

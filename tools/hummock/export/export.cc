@@ -99,7 +99,8 @@ int main(int count, char** arguments) {
   const int bound = place.port == 0                         ? server.bind_to_any_port(host)
                     : server.bind_to_port(host, place.port) ? place.port
                                                             : -1;
-  if (bound < 0) return fail(address + ": " + (errno != 0 ? strerror(errno) : "there is no such address"));
+  const bool refused = errno != 0 && errno != ENOENT;  // else the name was not found, nor perhaps /etc/hosts
+  if (bound < 0) return fail(address + ": " + (refused ? strerror(errno) : "there is no such address"));
   // Port 0 has become one; the line says which.
   printf("hummock export: http://%s:%d/metrics\n", address.substr(0, address.rfind(':')).c_str(), bound);
   fflush(stdout);
