@@ -149,6 +149,16 @@ class Outside(unittest.TestCase):
                 if (every, option) != ("0", "--wait"):  # an answer now, or none
                     self.assertIn(f"{option}: {every} is not a time", hummock(command, str(os.getpid()), option, every, status=2).stderr)
 
+    def test_nobody_runs_on_hummock(self):
+        alone = ["unshare", "--pid", "--fork", "--mount-proc"]  # no process of other tests is seen there
+        if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no PID namespace of its own")
+        done = subprocess.run([*alone, TOOL, "ps"], capture_output=True, text=True, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        self.assertEqual(done.stderr, "hummock ps: no process runs on Hummock; start one with: hummock run -- PROGRAM\n")
+        done = subprocess.run([*alone, TOOL, "ps", "--json"], capture_output=True, text=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
     def test_another_user(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
