@@ -62,11 +62,49 @@ class Run(unittest.TestCase):
     def test_not_found_and_not_executable(self):
         self.assertEqual(hummock("run", "--", "no-such-program-here").returncode, 127)
         self.assertEqual(hummock("run", "--", "/etc/passwd").returncode, 126)
+        self.assertEqual(hummock("run", "--", "/dev/null").returncode, 126)
+        done = hummock("run", "--", "/tmp")
+        self.assertEqual((done.stderr, done.returncode), ("hummock run: /tmp: is a folder\n", 126))
 
     def test_a_missing_library(self):
         done = hummock("run", "--lib", "/nowhere.so", "--", "true")
-        self.assertEqual(done.returncode, 125)
-        self.assertIn("--lib", done.stderr)
+        self.assertEqual((done.stderr, done.returncode), ("hummock run: --lib /nowhere.so: no such file\n", 125))
+
+    def test_the_file_of_a_log_or_a_profile_stands_behind_an_equals_sign(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "program")
+            shutil.copy("/bin/echo", program)
+            with open(program, "rb") as file:
+                content = file.read()
+            for option in ("--log", "--profile"):
+                for words in ((option, "./program", "--log"), (option, "--", "./program", "--log"),
+                              (option, option, "./program", "--log")):
+                    done = hummock("run", *words, cwd=folder)
+                    self.assertEqual((done.stdout, done.returncode), ("--log\n", 0))
+            with open(program, "rb") as file:
+                self.assertEqual(file.read(), content)
+            hummock("run", "--log=out", "--profile=out.html", "--", "./program", cwd=folder)
+            self.assertLessEqual({"out", "program"}, set(os.listdir(folder)))
+
+    def test_no_program_is_written_over(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, mode, why in (("elf", 0o644, "is a program"), ("script", 0o755, "is executable"), ("plain", 0o644, "")):
+                path = os.path.join(folder, name)
+                shutil.copyfile("/bin/true" if name == "elf" else "/etc/passwd", path)
+                os.chmod(path, mode)
+                with open(path, "rb") as file:
+                    content = file.read()
+                for option in ("--log", "--profile"):
+                    done = hummock("run", f"{option}={path}", "--", "echo", "ran")
+                    if not why:
+                        self.assertEqual((done.stdout, done.returncode), ("ran\n", 0))
+                        continue
+                    self.assertEqual((done.stdout, done.returncode), ("", 125))
+                    self.assertIn(f"{option}={path}: it {why}", done.stderr)
+                    self.assertEqual(len(done.stderr.splitlines()), 1)
+                if why:
+                    with open(path, "rb") as file:
+                        self.assertEqual(file.read(), content)
 
     def test_what_is_no_hummock_is_not_preloaded(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +184,13 @@ class Run(unittest.TestCase):
 
         refused("the nearest is require", "--conf", "huge_pages:requir")
         refused("the nearest is 512MB", "--conf", "huge_max:512XB")
-        done = hummock("run", "--decay", "soon", "--conf", "verbos:on", "--", "echo", "ran")  # they promise nothing
+        refused("hummock run: --initial cannot be \"999G\"; it may be a size from 0 to 512G", "--initial", "999G")
+        refused("hummock run: --expand cannot be \"x\"", "--initial", "1M", "--expand", "x")
+        refused("hummock run: --decay cannot be \"soon\"; it may be", "--decay", "soon")
+        refused("hummock run: --reserve is start or firstalloc", "--initial", "1M", "--reserve", "frist")
+        refused("hummock run: --initial needs a size", "--initial")  # not "--"
+        refused("hummock run: --lib needs a file", "--lib")
+        done = hummock("run", "--conf", "verbos:on,decay_ms:soon", "--", "echo", "ran")  # they promise nothing
         self.assertEqual((done.stdout, done.returncode, len(done.stderr.splitlines())), ("ran\n", 0, 2))
         done = hummock("run", "--decay", "2s", "--conf", "stats:1,log:no", "--verbose", "--", "true")
         for line in ("decay_ms:2000 (HUMMOCK_DECAY_MS)", "stats:exit (HUMMOCK_CONF)", "log:none (HUMMOCK_CONF)"):
@@ -167,6 +211,13 @@ class Run(unittest.TestCase):
                 file.write("#!/bin/sh\nexit 3\n")
             os.chmod(script, 0o755)
             self.assertEqual(hummock("run", "--", script).returncode, 3)
+            self.checks(0, f"{script} is a script of /bin/sh: Hummock can be preloaded", script)
+            with open(script, "w", encoding="ascii") as file:
+                file.write("#!/nowhere/sh\nexit 3\n")
+            done = hummock("run", "--", script)
+            self.assertEqual(done.returncode, 127)
+            self.assertIn(f"hummock run: {script} is a script of /nowhere/sh: not found", done.stderr)
+            self.checks(1, f"{script} is a script of /nowhere/sh: not found", script)
 
     def test_a_program_with_its_own_malloc_is_told(self):
         source = """#include <stddef.h>
@@ -189,6 +240,7 @@ class Run(unittest.TestCase):
         self.checks(0, "can be preloaded", "cat")
         self.checks(1, "not found", "no-such-program-here")
         self.checks(1, "not executable", "/etc/passwd")
+        self.checks(1, "is a folder", "/tmp")
         hello = "int main(void) { return 0; }"
         static = os.path.join(os.path.dirname(os.path.realpath(LIBRARY)), "libhummock.a")
         with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +265,13 @@ class Run(unittest.TestCase):
     def test_what_is_not_understood_is_named(self):
         for bad, words in ((("run", "--stat", "--", "true"), "hummock run: there is no option --stat; the nearest is --stats"),
                            (("run", "--nonsense", "--", "true"), "hummock run: there is no option --nonsense\n"),
+                           (("run", "-x", "--", "true"), "hummock run: there is no option -x\n"),
                            (("runn",), "hummock: there is no command runn; the nearest is run"),
+                           (("runn", "--help"), "hummock: there is no command runn; the nearest is run"),
+                           (("help", "runn"), "hummock: there is no command runn; the nearest is run"),
+                           (("-x",), "hummock: there is no option -x\n"),
+                           (("--",), "hummock: name a command"),
+                           (("record", "-o", "--", "true"), "hummock record: -o needs a file"),
                            (("bench", "--qick"), "hummock bench: there is no option --qick; the nearest is --quick")):
             done = hummock(*bad)
             self.assertEqual((done.returncode, done.stdout), (125 if bad[0] == "run" else 2, ""))
@@ -235,7 +293,7 @@ class Run(unittest.TestCase):
                            (("set", "1", "decay=1"), "hummock set: there is no option decay; the nearest is decay_ms\n")):
             done = hummock(*bad)
             self.assertEqual((done.stderr, done.stdout), (words, ""))
-            self.assertEqual(done.returncode, 125 if bad[0] == "run" else 1 if bad[0] == "set" else 2)
+            self.assertEqual(done.returncode, 125 if bad[0] == "run" else 2)
 
     def test_help_has_no_words_of_its_parser(self):
         for command in ("run", "check", "spaces", "ps", "top", "stats", "set", "trim", "profile", "leaks", "record", "replay", "log",
@@ -254,12 +312,23 @@ class Run(unittest.TestCase):
             done = hummock(*arguments)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("Examples:", done.stdout)
+        for arguments, usage in (((), "hummock [OPTIONS] COMMAND"), (("--help",), "hummock [OPTIONS] COMMAND"),
+                                 (("help",), "hummock [OPTIONS] COMMAND"), (("help", "run"), "hummock run [OPTIONS] program..."),
+                                 (("help", "bench", "compare"), "hummock bench compare [OPTIONS] old new")):
+            self.assertIn(f"\nUsage: {usage}\n", hummock(*arguments).stdout)
+        self.assertIn("  --log[=FILE] ", hummock("run", "--help").stdout)
+
+    def test_version(self):
+        for arguments in (("version",), ("--version",), ("-v",)):
+            self.assertRegex(hummock(*arguments).stdout, r"^hummock \d+\.\d+\.\d+\n$")
 
     def test_completion(self):
         bash = hummock("completion", "bash").stdout
         script = bash + "\ncomplete_it() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _hummock; echo \"${COMPREPLY[@]}\"; }\n"
         for words, reply in (("hummock ru", "run"), ("hummock run --chec", "--checked"), ("hummock bench --qui", "--quick"),
-                             ("hummock run -- /etc/passw", "/etc/passwd")):
+                             ("hummock run -- /etc/passw", "/etc/passwd"), ("hummock completion ba", "bash"),
+                             ("hummock spaces --sort na", "name"), ("hummock run --reserve = fi", "firstalloc"),
+                             ("hummock help ru", "run")):
             done = subprocess.run(["bash", "-c", script + "complete_it " + words], capture_output=True, text=True, check=True)
             self.assertIn(reply, done.stdout.split())
         for shell in ("zsh", "fish"):
@@ -267,6 +336,10 @@ class Run(unittest.TestCase):
             self.assertIn("checked", done.stdout)
             if shutil.which(shell):
                 subprocess.run([shell, "-n"], input=done.stdout, text=True, check=True)
+        if shutil.which("fish"):
+            offered = subprocess.run(["fish", "-c", hummock("completion", "fish").stdout + "complete -C 'hummock spaces --sort na'"],
+                                     capture_output=True, text=True, check=True).stdout
+            self.assertEqual(offered.split()[0], "name")
         self.assertEqual(hummock("completion", "tcsh").returncode, 2)
 
 

@@ -179,8 +179,8 @@ def version():
 
 
 def commands_of(help_text):
-    """The names under Subcommands:, whose lines of a longer text begin further right."""
-    part = help_text.partition("\nSubcommands:\n")[2].partition("\n\n")[0]
+    """The names under Commands:, whose lines of a longer text begin further right."""
+    part = help_text.partition("\nCommands:\n")[2].partition("\n\n")[0]
     return re.findall(r"^  (\S+)", part, re.M)
 
 

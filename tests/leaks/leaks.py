@@ -88,6 +88,12 @@ class Leaks(unittest.TestCase):
             process.wait()
             process.stdout.close()
 
+    def test_a_process_that_is_not_there(self):
+        for name, words in (("no-such-program", "there is no process no-such-program"),
+                            ("999999999", "process 999999999: there is no such process")):
+            done = hummock("leaks", name)
+            self.assertEqual((done.stderr, done.returncode), (f"hummock leaks: {words}\n", 1))
+
     def test_wrong_use(self):
         for arguments, word in [(["--suppressions", "/nowhere", "--", TARGET, "plain"], "/nowhere"),
                                 ([], "process"), (["--after", "3s", "--", TARGET, "plain"], "--after"),

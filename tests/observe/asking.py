@@ -34,7 +34,9 @@ class Requests(unittest.TestCase):
                                        ("decay_ms=\x01\x1b", "it may be"), ("decay_ms=" + "9" * 500, "it may be"),
                                        ("limit_hard=16E", "it may be"), ("limit_soft=0%", "it may be"),
                                        ("limit_soft=101%", "it may be"), ("dirty_max=-1", "it may be")):
-                self.assertIn(answer, hummock("set", target.pid, assignment, status=1).stderr)
+                self.assertIn(answer, hummock("set", target.pid, assignment, status=2).stderr)
+        for assignment, answer, status in (("a=b", "there is no such process", 1), ("a:b", "option=value", 2)):
+            self.assertIn(answer, hummock("set", "999999999", assignment, status=status).stderr)
 
     def test_somebody_holds_the_page(self):
         with Target("threads", 1) as target:

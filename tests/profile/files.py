@@ -105,6 +105,9 @@ class Files(unittest.TestCase):
         done = hummock("profile", "--lib", LIBRARY, "--bytes", "8K", "--folded", "/dev/full", "--", TARGET, "known",
                        "strings", "exit", status=1)
         self.assertIn("/dev/full cannot be written", done.stderr)
+        done = hummock("profile", "--pprof", TARGET, "--lib", LIBRARY, "--", "echo", "ran", status=1)
+        self.assertEqual((done.stdout, done.stderr),
+                         ("", f"hummock profile: {TARGET} is a program or a library, and is not written over\n"))
         for path in (self.path + "none/x", self.path):  # told before the program runs
             done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=1)
             self.assertEqual((done.stdout, done.stderr), ("", f"hummock profile: {path} cannot be written\n"))

@@ -54,6 +54,8 @@ std::string find_packaged(const char* library) {
 
 Allocator hummock_itself(const BenchOptions& options) {
   const std::string library = resolved(options.library.empty() ? find_library() : options.library);
+  if (library.empty() && !options.library.empty())
+    throw std::runtime_error("--lib " + options.library + ": no such file");
   if (library.empty()) throw std::runtime_error("libhummock.so.1 was not found; name it with --lib");
   return {"hummock",
           fmt::format("{}.{}.{}", HUMMOCK_VERSION_MAJOR, HUMMOCK_VERSION_MINOR, HUMMOCK_VERSION_PATCH),

@@ -79,19 +79,20 @@ int check(const std::string& name) {
   std::error_code error;
   if (is_number(name) && !std::filesystem::exists(name, error)) return check_process(name);
   const Program program = inspect(name);
+  const std::string what = subject_of(program.script ? name : program.path, program);
   if (const std::string reason = obstacle(program); !reason.empty())
-    return answer(program.path, reason, advice(program), false);
-  if (!program.own_malloc.empty()) return answer(program.path, program.own_malloc, advice(program), false);
-  if (program.holds_hummock) return answer(program.path, "Hummock is linked into it", "", true);
+    return answer(what, reason, advice(program), false);
+  if (!program.own_malloc.empty()) return answer(what, program.own_malloc, advice(program), false);
+  if (program.holds_hummock) return answer(what, "Hummock is linked into it", "", true);
   const std::string library = find_library();
   if (library.empty())
-    return answer(program.path, "libhummock.so.1 was not found beside the tool",
-                  "install it, or build it: make", false);
+    return answer(what, "libhummock.so.1 was not found beside the tool", "install it, or build it: make",
+                  false);
   const std::string preload = preloadable(library);
   std::string reason = trial(preload);
   if (reason.empty()) reason = listed(program, preload);
-  if (!reason.empty()) return answer(program.path, library + " cannot be preloaded: " + reason, "", false);
-  return answer(program.path, "Hummock can be preloaded", doubt(program), true);
+  if (!reason.empty()) return answer(what, library + " cannot be preloaded: " + reason, "", false);
+  return answer(what, "Hummock can be preloaded", doubt(program), true);
 }
 
 }  // namespace hummock::tool

@@ -1,7 +1,9 @@
 #include "figures_cli.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -12,8 +14,10 @@
 #include "figures.h"
 #include "figures_text.h"
 #include "near.h"
+#include "option_text.h"
 #include "processes.h"
 #include "top.h"
+#include "usage.h"
 #include "values.h"
 
 namespace hummock::tool {
@@ -24,6 +28,11 @@ constexpr unsigned kListWaitMs = 100;  // of ps, for all processes
 int complain(const char* command, const std::string& what) {
   fprintf(stderr, "hummock %s: %s\n", command, what.c_str());
   return 1;
+}
+
+int refuse(const char* command, const std::string& what) {
+  complain(command, what);
+  return kUsage;
 }
 
 int complain(const char* command, int pid, const std::string& what) {
@@ -42,26 +51,6 @@ int for_each_page(const char* command, const std::string& which, Act act) {
     status |= file ? act(*file) : complain(command, pid, why);
   }
   return status;
-}
-
-// Of the table of this command's own version.
-const options::Option* find_option(const std::string& name) {
-  for (const options::Option& option : options::kTable) {
-    if (name == option.name) return &option;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> option_names() {
-  std::vector<std::string> names;
-  for (const options::Option& option : options::kTable) names.emplace_back(option.name);
-  return names;
-}
-
-std::string allowed_text(const options::Option& option) {
-  base::Line line("");
-  print_allowed(line, option);
-  return line.c_str();
 }
 
 // A line each, or one for many that have the same reason, as a server's workers have.
@@ -189,23 +178,24 @@ int FiguresCommands::trim() const {
   });
 }
 
+// What is wrong with the command line alone comes first, then the process, then the option.
 int FiguresCommands::set() const {
   const size_t equals = assignment_.find('=');
-  if (equals == std::string::npos || equals == 0)
-    return complain("set", "write option=value, as decay_ms=100");
-  const std::string name = assignment_.substr(0, equals);
+  if (equals == std::string::npos || equals == 0) return refuse("set", "write option=value, as decay_ms=100");
+  const std::string name = assignment_.substr(0, equals), value = assignment_.substr(equals + 1);
+  const std::vector<int> pids = find_processes(which_);
+  const auto is_there = [](int pid) { return kill(pid, 0) == 0 || errno != ESRCH; };
+  if (std::none_of(pids.begin(), pids.end(), is_there))
+    return for_each_page("set", which_, [](const PageFile&) { return 0; });  // it says so
   const options::Option* option = find_option(name);
   if (option == nullptr)
-    return complain("set", "there is no option " + name + nearest_text(name, option_names()));
-  const base::Text value = {assignment_.data() + equals + 1, assignment_.size() - equals - 1};
+    return refuse("set", "there is no option " + name + nearest_text(name, option_names()));
   int64_t number = 0;
-  const bool file =
-      option->kind == options::Kind::text && !parse_as_word(*option, base::trimmed(value), &number);
-  if (option->when == options::When::start || file)
-    return complain("set", name + " can only be set at start");
-  if (!parse(*option, base::trimmed(value), &number))
-    return complain("set", "option " + name + " cannot be \"" + assignment_.substr(equals + 1) +
-                               "\"; it may be " + allowed_text(*option));
+  const bool file = option->kind == options::Kind::text &&
+                    !parse_as_word(*option, base::trimmed({value.data(), value.size()}), &number);
+  if (option->when == options::When::start || file) return refuse("set", name + " can only be set at start");
+  const std::string wrong = wrong_value(*option, value, &number);
+  if (!wrong.empty()) return refuse("set", "option " + name + " " + wrong);
   return for_each_page("set", which_, [&](const PageFile& file) {
     std::string why;
     const auto index = file.find_option(name, wait_ms_, &why);

@@ -14,7 +14,7 @@
 #include "leaks_options.h"
 #include "log_cli.h"
 #include "profile_options.h"
-#include "run.h"
+#include "run_cli.h"
 #include "spaces.h"
 #include "symbolize.h"
 #include "trace_options.h"
@@ -27,56 +27,39 @@ using namespace hummock::tool;
 
 #define HUMMOCK_TEXT_OF(x) #x
 #define HUMMOCK_TEXT(x) HUMMOCK_TEXT_OF(x)
-constexpr const char* kVersion = HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
+constexpr const char* kVersion = "hummock " HUMMOCK_TEXT(HUMMOCK_VERSION_MAJOR) "." HUMMOCK_TEXT(
     HUMMOCK_VERSION_MINOR) "." HUMMOCK_TEXT(HUMMOCK_VERSION_PATCH);
 
+// A flag that may have a value has one without: "--log{malloc.log}" to CLI11, "--log[=FILE]" to people.
+class Formatter : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    const size_t value = name.find('{');
+    return value == std::string::npos ? name : name.substr(0, value) + "[=FILE]";
+  }
+};
+
+// "help run" is another way to say "run --help".
+std::vector<std::string> words_of(int count, char** arguments) {
+  std::vector<std::string> words = {"hummock"};
+  for (int i = 1; i < count; ++i) words.emplace_back(arguments[i]);
+  if (count < 2) words.emplace_back("--help");
+  if (words[1] != "help" || (words.size() > 2 && words[2][0] == '-')) return words;
+  words.erase(words.begin() + 1);
+  words.emplace_back("--help");
+  return words;
+}
+
 int dispatch(int count, char** arguments) {
-  CLI::App app("Hummock, a memory allocator for multi-core machines");
-  app.set_version_flag("--version", kVersion);
+  CLI::App app("Hummock, a memory allocator for multi-core machines", "hummock");
+  app.formatter(std::make_shared<Formatter>());
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.set_version_flag("-v,--version", kVersion, "print the version");
+  app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(1);
   app.footer(kExamples);
 
-  RunOptions options;
-  CLI::App* run_command = app.add_subcommand("run", "run a program with Hummock as its malloc");
-  run_command->add_flag("--checked", options.checked, "find misuse of memory: quarantine, canaries, poison");
-  run_command->add_flag("--verbose", options.verbose, "print at start which options are in effect");
-  run_command->add_flag("--stats", options.stats, "print statistics when the program ends");
-  run_command
-      ->add_option("--profile", options.profile,
-                   "show at its end which functions allocated its memory, or write that to FILE")
-      ->expected(0, 1)
-      ->default_str(RunOptions::kDefaultProfile)
-      ->option_text("[=FILE]");
-  run_command
-      ->add_option("--log", options.log,
-                   "log what memory comes from the system and goes back, in malloc_<process>.log or FILE")
-      ->expected(0, 1)
-      ->default_str(RunOptions::kDefaultLog)
-      ->option_text("[=FILE]");
-  run_command
-      ->add_option("--decay", options.decay_ms,
-                   "time until free memory returns to the system, as 100ms or 2s; a number alone: ms")
-      ->type_name("TIME");
-  run_command->add_option("--conf", options.conf, "options as key:value,key:value")->type_name("OPTIONS");
-  run_command->add_option("--lib", options.library, "the library to preload")->type_name("FILE");
-  // The library says what of these values it does not understand: it knows them best.
-  auto* initial = run_command
-                      ->add_option("--initial", options.space_initial,
-                                   "serve malloc only from a deterministic space of this size")
-                      ->type_name("SIZE");
-  const auto of_space = [&](CLI::Option* option) { return option->needs(initial); };
-  of_space(
-      run_command->add_option("--expand", options.space_expand, "bytes by which the space expands; 0: never"))
-      ->type_name("SIZE");
-  of_space(run_command->add_option("--reserve", options.space_reserve,
-                                   "when the space takes its memory: start or firstalloc"))
-      ->type_name("WORD");
-  of_space(run_command->add_flag("--lock", options.space_lock, "keep the space in memory"));
-  of_space(run_command->add_flag("--huge-pages", options.space_huge_pages, "put the space on huge pages"));
-  of_space(run_command->add_flag("--zero", options.space_zero, "make malloc hand out zeros"));
-  run_command->add_option("program", options.command, "the program and its arguments, after --")->required();
-  run_command->prefix_command(false)->positionals_at_end()->footer(kRunNotes);
-
+  const RunCommand run_command(app);
   std::string name;
   CLI::App* check_command =
       app.add_subcommand("check", "say whether a program can run on Hummock, or whether a process does");
@@ -106,6 +89,8 @@ int dispatch(int count, char** arguments) {
                {std::begin(kShells), std::end(kShells)})
       ->required();
   CLI::App* version_command = app.add_subcommand("version", "print the version");
+  std::string subject;
+  app.add_subcommand("help", "print the help of a command")->add_option("command", subject, "its name");
 
   const LogCommand log_command(app);
   const DoctorCommand doctor_command(app);
@@ -115,24 +100,26 @@ int dispatch(int count, char** arguments) {
   LeaksCommand leaks_command(app);
   BenchCommand bench_command(app);
   for (CLI::App* command : app.get_subcommands(nullptr)) {
+    command->group("Commands");
+    for (CLI::App* inner : command->get_subcommands(nullptr))
+      if (!inner->get_group().empty()) inner->group("Commands");
+    refuse_dashes(command);
     if (command->get_footer() != kExamples) continue;  // it has its own
     command->footer(examples_of(command->get_name()));
     for (CLI::App* inner : command->get_subcommands(nullptr)) inner->footer("");
   }
 
-  if (count < 2) {
-    std::cout << app.help();
-    return 0;
-  }
+  const std::vector<std::string> words = words_of(count, arguments);
   try {
-    app.parse(count, arguments);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // it takes them from the end
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    fprintf(stderr, "%s\n", explain(app, count, arguments, error).c_str());
-    return count > 1 && strcmp(arguments[1], "run") == 0 ? kCannotOverride : kUsage;
+    const bool unknown = app.get_subcommands().empty() && words[1][0] != '-';
+    if (error.get_exit_code() == 0 && !unknown) return app.exit(error);
+    fprintf(stderr, "%s\n", explain(app, words, error).c_str());
+    return words[1] == "run" ? kCannotOverride : kUsage;
   }
   if (*version_command) {
-    printf("hummock %s\n", kVersion);
+    puts(kVersion);
     return 0;
   }
   if (*symbolize_command) return symbolize();
@@ -148,7 +135,7 @@ int dispatch(int count, char** arguments) {
   if (trace_commands.chosen()) return trace_commands.run(count, arguments);
   if (leaks_command.chosen()) return leaks_command.run(count, arguments);
   if (bench_command.chosen()) return bench_command.run(count, arguments);
-  return *check_command ? check(name) : run(options);
+  return *check_command ? check(name) : run_command.run();
 }
 
 // What was printed and did not arrive, as on a full disk, is an error of its own.

@@ -16,7 +16,8 @@ namespace hummock::tool {
 enum class View { automatic, live, churn, peak, lifetime };
 
 struct ProfileOptions {
-  std::string process;  // a number or a name; empty: a program is run
+  const char* command_name = "hummock profile";  // in what is said
+  std::string process;                           // a number or a name; empty: a program is run
   std::vector<std::string> command;
   std::vector<std::string> diff;
   double seconds = 10;

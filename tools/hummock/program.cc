@@ -17,20 +17,21 @@
 namespace hummock::tool {
 namespace {
 
-bool is_file(const std::string& path) {
+// What kind of file it is, as in st_mode; 0: there is none.
+mode_t kind_of(const std::string& path) {
   struct stat status;
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return stat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
-// As execvp finds it. Empty: not found.
+// As execvp finds it; with a slash in the name it may be a folder or a device. Empty: not found.
 std::string find(const std::string& name) {
-  if (name.find('/') != std::string::npos) return is_file(name) ? name : "";
+  if (name.find('/') != std::string::npos) return kind_of(name) != 0 ? name : "";
   const char* path = getenv("PATH");
   std::stringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
   std::string found, folder;
   while (std::getline(folders, folder, ':')) {
     std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
-    if (!is_file(candidate)) continue;
+    if (kind_of(candidate) != S_IFREG) continue;
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
     if (found.empty()) found = candidate;
   }
@@ -151,12 +152,15 @@ Program inspect(const std::string& name) {
       program.error = 127;
       return program;
     }
-    if (access(program.path.c_str(), X_OK) != 0) {
+    const mode_t kind = kind_of(program.path);
+    program.folder = kind == S_IFDIR;
+    if (kind != S_IFREG || access(program.path.c_str(), X_OK) != 0) {
       program.error = 126;
       return program;
     }
     const std::string content = read_all(program.path);
     if (content.compare(0, 2, "#!") == 0) {
+      program.script = true;
       next = interpreter(content);
       continue;
     }
@@ -167,22 +171,28 @@ Program inspect(const std::string& name) {
   return program;
 }
 
+std::string subject_of(const std::string& name, const Program& program) {
+  return program.script ? name + " is a script of " + program.path : name;
+}
+
 std::string obstacle(const Program& program) {
   if (program.error == 127) return "not found";
+  if (program.folder) return "is a folder";
   if (program.error == 126) return "not executable";
   if (program.foreign) return "built for another architecture than this Hummock";
   if (program.holds_hummock) return "";
   if (program.elf && program.is_static) return "statically linked: nothing can be preloaded into it";
   if (program.musl) return "uses musl, and this Hummock glibc";
-  if (!program.sanitizer.empty())
-    return "built with " + program.sanitizer + ", which brings its own malloc";
+  if (!program.sanitizer.empty()) return "built with " + program.sanitizer + ", which brings its own malloc";
   if (program.privileged)
     return "runs with more rights than yours (set-uid, set-gid or capabilities): the loader ignores preloads";
   return "";
 }
 
 std::string advice(const Program& program) {
-  if (program.error == 127) return "name its path, or put its folder into PATH";
+  if (program.error == 127)
+    return program.script ? "install it, or name another one in the script's first line"
+                          : "name its path, or put its folder into PATH";
   if (program.foreign) return "use a Hummock that is built for the program's architecture";
   if (program.is_static)
     return "link Hummock into it: pkg-config --static --libs hummock, or hummock::static in CMake";

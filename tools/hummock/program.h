@@ -7,8 +7,10 @@
 namespace hummock::tool {
 
 struct Program {
-  std::string path;  // the file that will be executed in the end (an interpreter, for a script)
-  int error = 0;     // 126 not executable, 127 not found
+  std::string path;     // the file that will be executed in the end (an interpreter, for a script)
+  bool script = false;  // so the path is that of its interpreter, there or not
+  bool folder = false;
+  int error = 0;  // 126 not executable, 127 not found
   bool elf = false;
   bool foreign = false;                 // another width or architecture than this tool
   bool is_static = false;               // no dynamic loader: nothing can be preloaded
@@ -23,6 +25,8 @@ struct Program {
 
 Program inspect(const std::string& name);
 
+// What is spoken of: the name, with the interpreter of a script.
+std::string subject_of(const std::string& name, const Program& program);
 // Why preloading cannot work, or an empty text.
 std::string obstacle(const Program& program);
 // What may be done about an obstacle or a malloc of the program's own; empty: nothing.

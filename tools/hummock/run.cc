@@ -15,8 +15,8 @@
 namespace hummock::tool {
 namespace {
 
-void say(const std::string& program, const std::string& what) {
-  fprintf(stderr, "hummock run: %s: %s\n", program.c_str(), what.c_str());
+void say(const std::string& subject, const std::string& what) {
+  fprintf(stderr, "hummock run: %s: %s\n", subject.c_str(), what.c_str());
 }
 
 void set(const char* name, const std::string& value) {
@@ -72,13 +72,17 @@ int run(const RunOptions& options) {
     return run_profiled(options.profile == RunOptions::kDefaultProfile ? "" : options.profile,
                         options.library, options.command);
   }
-  const std::string& name = options.command.front();
   const std::string library = options.library.empty() ? find_library() : options.library;
-  if (library.empty() || access(library.c_str(), R_OK) != 0) {
-    say(name, "libhummock.so.1 was not found; name it with --lib");
+  if (library.empty()) {
+    say(options.command.front(), "libhummock.so.1 was not found; name it with --lib");
     return kCannotOverride;
   }
-  const Program program = inspect(name);
+  if (access(library.c_str(), R_OK) != 0) {
+    say("--lib " + library, errno == ENOENT ? "no such file" : strerror(errno));
+    return kCannotOverride;
+  }
+  const Program program = inspect(options.command.front());
+  const std::string name = subject_of(options.command.front(), program);
   const std::string reason = obstacle(program);
   if (!reason.empty()) {
     const std::string what = advice(program);

@@ -1,7 +1,7 @@
 #include "usage.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cctype>
 #include <utility>
 
 #include "near.h"
@@ -110,17 +110,54 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
+// "a size" of an option whose type is SIZE.
+std::string value_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type.find('|') != std::string::npos) return "one of " + type;
+  for (const auto& [kind, words] : {std::pair("SIZE", "a size"), std::pair("TIME", "a time"),
+                                    std::pair("FILE", "a file"), std::pair("NUMBER", "a number")})
+    if (type == kind) return words;
+  return "a value";
+}
+
+// The option that the word names, with "=value" or, of one letter, its value behind it.
+const CLI::Option* option_of(const CLI::App& command, const std::string& word) {
+  return command.get_option_no_throw(word[1] == '-' ? word.substr(0, word.find('=')) : word.substr(0, 2));
+}
+
+// How many of the words that follow are its value.
+int words_after(const CLI::Option& option, const std::string& word) {
+  const bool apart = word[1] == '-' ? word.find('=') == std::string::npos : word.size() == 2;
+  return apart ? option.get_items_expected_min() : 0;
+}
+
 }  // namespace
 
-std::string explain(const CLI::App& app, int count, char** arguments, const CLI::ParseError& error) {
+void refuse_dashes(CLI::App* command) {
+  const CLI::Validator no_dashes(
+      [](const std::string& value) { return value == "--" ? "needs a value" : std::string(); }, "");
+  for (CLI::Option* option : command->get_options())
+    if (option->nonpositional() && option->get_items_expected_min() > 0) option->check(no_dashes);
+  for (CLI::App* inner : command->get_subcommands(nullptr)) refuse_dashes(inner);
+}
+
+std::string explain(const CLI::App& app, const std::vector<std::string>& words,
+                    const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = "hummock";
-  for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; ++i) {
-    const std::string word = arguments[i];
+  for (size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
     if (word.size() > 1 && word[0] == '-') {
-      const std::string option = word.substr(0, word.find('='));
-      if (option[1] != '-' || command->get_option_no_throw(option) != nullptr) continue;
-      return name + ": there is no option " + option + nearest_text(option, options_of(*command));
+      const CLI::Option* option = option_of(*command, word);
+      const bool letter = isalpha(static_cast<unsigned char>(word[1])) != 0;
+      const std::string wrong = word.substr(0, word.find('='));
+      if (option == nullptr && (letter || word[1] == '-'))
+        return name + ": there is no option " + wrong + nearest_text(wrong, options_of(*command));
+      if (option == nullptr) continue;
+      for (int left = words_after(*option, word); left > 0; --left)
+        if (++i >= words.size() || words[i] == "--")
+          return name + ": " + word + " needs " + value_of(*option);
+      continue;
     }
     const std::vector<std::string> known = commands_of(*command);
     if (std::find(known.begin(), known.end(), word) != known.end()) {
@@ -128,8 +165,11 @@ std::string explain(const CLI::App& app, int count, char** arguments, const CLI:
       name += " " + word;
     } else if (command == &app) {
       return name + ": there is no command " + word + nearest_text(word, known);
+    } else if (command->get_positionals_at_end()) {
+      break;  // a program, and its own arguments
     }
   }
+  if (command == &app) return name + ": name a command; hummock --help lists them";
   return name + ": " + plain_words(error);
 }
 

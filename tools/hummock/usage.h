@@ -3,13 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace hummock::tool {
 
 inline constexpr int kUsage = 2;  // the exit status of it; `hummock run` has its own
 
-// One line that names the argument at fault and, if there is one, what was probably meant.
-std::string explain(const CLI::App& app, int count, char** arguments, const CLI::ParseError& error);
+// One line that names the argument at fault of the words (the first is the program) and, if there is one,
+// what was probably meant.
+std::string explain(const CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error);
+
+// No option of the command takes "--", which ends the options, for its value.
+void refuse_dashes(CLI::App* command);
 
 // What follows the list of commands in `hummock --help`, and the options in that of `run` and `check`.
 extern const char kExamples[];

@@ -110,14 +110,16 @@ CLI::Option* takes_number(CLI::Option* option, double least, double most) {
 }
 
 CLI::Option* takes_one_of(CLI::Option* option, const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words)
+  std::string all, type;
+  for (const std::string& word : words) {
     all += (all.empty() ? "" : word == words.back() ? " or " : ", ") + word;
+    type += (type.empty() ? "" : "|") + word;
+  }
   const auto check = [words, all](std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return "";
     return shown(text) + " is not known; it may be " + all;
   };
-  return transforms(option, check, "WORD");
+  return transforms(option, check, type.c_str());
 }
 
 std::string plain_words(const CLI::ParseError& error) {

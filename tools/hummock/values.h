@@ -23,6 +23,7 @@ CLI::Option* takes_time(CLI::Option* option, TimeUnit unit, double least = 0, do
 CLI::Option* takes_size(CLI::Option* option);
 CLI::Option* takes_count(CLI::Option* option, uint64_t least = 0, uint64_t most = UINT32_MAX);
 CLI::Option* takes_number(CLI::Option* option, double least, double most);
+// The help calls it by its words, with | between.
 CLI::Option* takes_one_of(CLI::Option* option, const std::vector<std::string>& words);
 
 // What the library that reads the command line says of it, in plain words.

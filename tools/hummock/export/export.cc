@@ -87,7 +87,10 @@ int main(int count, char** arguments) {
     return 0;
   }
   const Place place(address);
-  if (place.port < 0) return fail(address + " is not ADDRESS:PORT");
+  if (place.port < 0) {
+    fail(address + " is not ADDRESS:PORT");
+    return 2;  // wrong use
+  }
   httplib::Server server;
   set_bounds(&server);
   server.Get("/metrics", answer);

@@ -154,13 +154,13 @@ int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
 
 int growth_of_process(const LeaksOptions& options) {
   ProfileOptions watch;
+  watch.command_name = "hummock leaks";
   watch.process = options.command.front();
   watch.growth = true;
   watch.enter = options.after <= 0;
   watch.seconds = watch.enter ? 1e9 : options.after;
   watch.bytes = options.bytes;
   watch.wait_ms = options.wait_ms;
-  if (watch.enter) fprintf(stderr, "hummock leaks: Enter ends the watch\n");
   const auto report = watch_processes(watch);
   if (!report) return 1;
   fputs(table(*report, View::live, options.top, kColumns).c_str(), stdout);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "outputs.h"
 #include "session.h"
 
 namespace {
@@ -36,6 +37,8 @@ void check_files(const ProfileOptions& options) {
     const bool fine = there ? access(path.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)
                             : access(folder.c_str(), W_OK | X_OK) == 0;
     if (!fine) throw std::runtime_error(path + " cannot be written");
+    const std::string why = looks_like_program(path);
+    if (!why.empty()) throw std::runtime_error(path + " " + why + ", and is not written over");
   }
 }
 

@@ -24,8 +24,8 @@ void on_signal(int) {
   stopped = 1;
 }
 
-void complain(int pid, const std::string& what) {
-  fprintf(stderr, "hummock profile: process %d: %s\n", pid, what.c_str());
+void complain(const char* command, int pid, const std::string& what) {
+  fprintf(stderr, "%s: process %d: %s\n", command, pid, what.c_str());
 }
 
 double seconds_now() {
@@ -157,32 +157,34 @@ std::optional<Report> watch_processes(const ProfileOptions& options) {
   struct sigaction action = {};
   action.sa_handler = on_signal;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  const char* command = options.command_name;
   std::vector<Watched> all;
   const std::vector<int> pids = find_processes(options.process);
-  if (pids.empty()) fprintf(stderr, "hummock profile: there is no process %s\n", options.process.c_str());
+  if (pids.empty()) fprintf(stderr, "%s: there is no process %s\n", command, options.process.c_str());
   for (const int pid : pids) {
     std::string why;
     auto page = PageFile::open(pid, &why);
     if (!page) {
-      complain(pid, why);
+      complain(command, pid, why);
       continue;
     }
     Watched watched(std::move(*page), options.wait_ms);
     why = watched.start(options.bytes);
     if (!why.empty()) {
-      complain(pid, why);
+      complain(command, pid, why);
       continue;
     }
     all.push_back(std::move(watched));
   }
   if (all.empty()) return std::nullopt;
+  if (options.enter) fprintf(stderr, "%s: Enter ends the watch\n", command);
   Report report;
   report.seconds = wait_for(options.seconds, options.enter, all);
   for (Watched& each : all) {
     std::string why;
     const auto profile = each.finish(options.growth, &why);
     if (!profile) {
-      complain(each.pid(), why);
+      complain(command, each.pid(), why);
       continue;
     }
     const std::string number = std::to_string(each.pid());
