@@ -1,5 +1,5 @@
-// A system without huge pages of its own, whose answers a test chooses, and a clock that the test moves. It replaces
-// clock_gettime, so only one file of a program may include it.
+// A system without huge pages of its own, whose answers a test chooses, and a clock that the test moves. It
+// replaces clock_gettime, so only one file of a program may include it.
 #pragma once
 #include <errno.h>
 #include <hummock/hummock.h>

@@ -85,10 +85,10 @@ void add_newest(const std::vector<std::string>& names, const BenchOptions& optio
   command.insert(command.end(), names.begin(), names.end());
   if (run_openly(command) != 0) peers.missing.push_back("some of the newest peers could not be built");
   for (const std::string& name : names) {
-    const std::string library = resolved(folder + "/lib/lib" + name + ".so");
-    std::ifstream file(folder + "/lib/" + name + ".json");
+    const std::string library = resolved(fmt::format("{}/lib/lib{}.so", folder, name));
+    std::ifstream file(fmt::format("{}/lib/{}.json", folder, name));
     if (library.empty() || !file) {
-      peers.missing.push_back(name + ": see " + folder + "/build.log");
+      peers.missing.push_back(fmt::format("{}: see {}/build.log", name, folder));
       continue;
     }
     const Json facts = Json::parse(file);

@@ -71,6 +71,7 @@ Json merged_call(const std::vector<Json>& reports, std::size_t row, const char* 
   for (const char* times : kTimes) {
     for (const char* figure : kFigures) {
       std::vector<double> values;
+      values.reserve(reports.size());
       for (const Json& report : reports) values.push_back(report["rows"][row][call][times][figure]);
       merged[times][figure] = middle(values);
     }

@@ -60,6 +60,7 @@ bool wanted(const BenchSpacesOptions& options, const std::string& name) {
 Contestants find_contestants(const BenchSpacesOptions& options, const std::string& worker) {
   const std::vector<Known> known = known_contestants();
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const Known& one : known) names.emplace_back(one.name);
   for (const std::string& name : options.against)
     if (std::find(names.begin(), names.end(), name) == names.end())

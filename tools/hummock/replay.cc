@@ -62,7 +62,7 @@ void warn(const TraceSummary& trace, const TraceProcess& process, const std::str
   if (trace.processes.size() > 1)
     lines.push_back(
         fmt::format("{} programs are in it: --list names them, --process chooses", trace.processes.size()));
-  for (const std::string& line : lines) fputs((file + ": " + line + "\n").c_str(), stderr);
+  for (const std::string& line : lines) fputs(fmt::format("{}: {}\n", file, line).c_str(), stderr);
 }
 
 BenchOptions bench_options(const ReplayOptions& options) {

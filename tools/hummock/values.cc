@@ -123,7 +123,7 @@ CLI::Option* takes_one_of(CLI::Option* option, const std::vector<std::string>& w
 }
 
 std::string plain_words(const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   const std::string name = text.substr(0, text.find_first_of(": "));
   if (kind == CLI::ExitCodes::ExtrasError)

@@ -230,7 +230,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string size_text(double bytes) {
-  const std::string text = bytes_text(bytes);
+  std::string text = bytes_text(bytes);
   if (text.find_first_of("KMGT") != std::string::npos) return text;
   return text + (text == "1" ? " byte" : " bytes");
 }
