@@ -189,7 +189,10 @@ void Screen::draw_lines(std::vector<Line> lines, int row) {
 
 int Screen::draw_totals(const Snapshot& s) {
   const hummock_figures_t& f = s.page.figures;
-  put(0, fmt::format("{} ({}), figures of {:.1f} s ago", name_of(s), s.pid, s.age_ms / 1000.0), A_BOLD);
+  put(0,
+      fmt::format("{} ({}), figures of {:.1f} s ago", name_of(s), s.pid,
+                  static_cast<double>(s.age_ms) / 1000),
+      A_BOLD);
   put(1,
       fmt::format("resident {}  live {}  fragmented {}  dirty {}  thread caches {}", bytes_text(s.resident),
                   bytes_text(f.live), bytes_text(fragmented(f)), bytes_text(f.dirty), bytes_text(f.cached)));
