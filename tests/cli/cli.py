@@ -184,9 +184,9 @@ class Run(unittest.TestCase):
 
         refused("the nearest is require", "--conf", "huge_pages:requir")
         refused("the nearest is 512MB", "--conf", "huge_max:512XB")
-        refused("hummock run: --initial cannot be \"999G\"; it may be a size from 0 to 512G", "--initial", "999G")
+        refused("hummock run: --initial cannot be \"999G\"; the nearest is 512G; it may be a size from 0 to 512G", "--initial", "999G")
         refused("hummock run: --expand cannot be \"x\"", "--initial", "1M", "--expand", "x")
-        refused("hummock run: --decay cannot be \"soon\"; it may be", "--decay", "soon")
+        refused("hummock run: --decay cannot be \"soon\"; the nearest is never; it may be", "--decay", "soon")
         refused("hummock run: --reserve is start or firstalloc", "--initial", "1M", "--reserve", "frist")
         refused("hummock run: --initial needs a size", "--initial")  # not "--"
         refused("hummock run: --lib needs a file", "--lib")

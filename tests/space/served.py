@@ -125,10 +125,10 @@ class Served(unittest.TestCase):
     def test_bad_options(self):
         for words, *bad in ((["--expand requires --initial"], "--expand", "1M"),
                             (["requires --initial"], "--lock"),
-                            (["space_initial", '"3X"', "nearest is 3M"], "--initial", "3X"),
-                            (["space_initial", '"M"'], "--initial", "M"),
+                            (["--initial", '"3X"', "nearest is 3M"], "--initial", "3X"),
+                            (["--initial", '"M"'], "--initial", "M"),
                             (['"999G"', "nearest is 512G"], "--initial", "999G", "--lock"),
-                            (["space_with", '"later"', "firstalloc"], "--initial", "1M", "--reserve", "later")):
+                            (["--reserve", "firstalloc"], "--initial", "1M", "--reserve", "later")):
             with self.subTest(bad):
                 self.refused(*words, done=hummock("run", *bad, "--", "echo", "ran"))
 

@@ -18,10 +18,12 @@ std::vector<std::string> option_names() {
 }
 
 std::string wrong_value(const options::Option& option, const std::string& value, int64_t* number) {
-  if (parse(option, base::trimmed({value.data(), value.size()}), number)) return "";
-  base::Line allowed("");
-  print_allowed(allowed, option);
-  return "cannot be \"" + value + "\"; it may be " + allowed.c_str();
+  const base::Text given = base::trimmed({value.data(), value.size()});
+  if (parse(option, given, number)) return "";
+  base::Line known("");
+  print_nearest(known, option, given);
+  print_allowed(known << "; it may be ", option);
+  return "cannot be \"" + value + "\"; the nearest is " + known.c_str();
 }
 
 }  // namespace hummock::tool

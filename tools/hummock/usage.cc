@@ -1,5 +1,7 @@
 #include "usage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -152,11 +154,12 @@ std::string explain(const CLI::App& app, const std::vector<std::string>& words,
       const bool letter = isalpha(static_cast<unsigned char>(word[1])) != 0;
       const std::string wrong = word.substr(0, word.find('='));
       if (option == nullptr && (letter || word[1] == '-'))
-        return name + ": there is no option " + wrong + nearest_text(wrong, options_of(*command));
+        return fmt::format("{}: there is no option {}{}", name, wrong,
+                           nearest_text(wrong, options_of(*command)));
       if (option == nullptr) continue;
       for (int left = words_after(*option, word); left > 0; --left)
         if (++i >= words.size() || words[i] == "--")
-          return name + ": " + word + " needs " + value_of(*option);
+          return fmt::format("{}: {} needs {}", name, word, value_of(*option));
       continue;
     }
     const std::vector<std::string> known = commands_of(*command);
@@ -164,7 +167,7 @@ std::string explain(const CLI::App& app, const std::vector<std::string>& words,
       command = command->get_subcommand(word);
       name += " " + word;
     } else if (command == &app) {
-      return name + ": there is no command " + word + nearest_text(word, known);
+      return fmt::format("{}: there is no command {}{}", name, word, nearest_text(word, known));
     } else if (command->get_positionals_at_end()) {
       break;  // a program, and its own arguments
     }
