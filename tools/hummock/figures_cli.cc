@@ -87,10 +87,7 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
   for (CLI::App* command : {stats_, trim_, set_}) {
     command->add_option("process", which_, "its number, its program's name, or a cgroup below /sys/fs/cgroup")
         ->required();
-    takes_time(command->add_option("--wait", wait_ms_,
-                                   "how long to wait for its answer, as 500ms or 2s; a number alone: ms"),
-               TimeUnit::kMilliseconds)
-        ->default_str("2s");
+    add_wait(command, &wait_ms_);
   }
   auto* json = stats_->add_flag("--json", json_, "as JSON, one line for each process");
   stats_->add_flag("--prometheus", prometheus_, "as text for Prometheus")->excludes(json);

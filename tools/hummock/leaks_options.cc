@@ -50,11 +50,7 @@ void add_leaks_options(CLI::App* command, LeaksOptions* options) {
   command->add_flag("--fail", options->fail, "end with status 23 if there are leaks");
   command->add_flag("--reachable", options->reachable, "also show what is still reachable, which is no leak");
   takes_count(command->add_option("--top", options->top, "stacks to print; 0: all"))->capture_default_str();
-  takes_time(
-      command->add_option("--wait", options->wait_ms,
-                          "how long to wait for a process's answer, as 500ms or 3s; a number alone: ms"),
-      TimeUnit::kMilliseconds)
-      ->default_str("3s");
+  add_wait(command, &options->wait_ms);
   command->add_option("--lib", options->library, "the library to preload")->type_name("FILE");
   command->footer(kLeaksNotes);
 }

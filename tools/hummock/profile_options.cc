@@ -89,11 +89,7 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
       ->expected(2)
       ->option_text("BEFORE AFTER");
   command->add_flag("--quiet", options->quiet, "print no table");
-  takes_time(
-      command->add_option("--wait", options->wait_ms,
-                          "how long to wait for a process's answer, as 500ms or 3s; a number alone: ms"),
-      TimeUnit::kMilliseconds)
-      ->default_str("3s");
+  add_wait(command, &options->wait_ms);
   command->add_option("--lib", options->library, "the library to preload")->type_name("FILE");
   command->footer(kNotes);
 }

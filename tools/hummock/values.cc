@@ -76,6 +76,14 @@ CLI::Option* takes_time(CLI::Option* option, TimeUnit unit, double least, double
   return transforms(option, change, "TIME");
 }
 
+void add_wait(CLI::App* command, unsigned* wait_ms) {
+  takes_time(
+      command->add_option("--wait", *wait_ms,
+                          "how long to wait for a process's answer, as 500ms or 2s; a number alone: ms"),
+      TimeUnit::kMilliseconds)
+      ->default_str(time_text(*wait_ms / 1000.0));
+}
+
 CLI::Option* takes_size(CLI::Option* option) {
   const auto change = [](std::string& text) -> std::string {
     std::string unit;

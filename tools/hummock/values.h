@@ -19,6 +19,8 @@ inline constexpr double kLongest = 100 * kDay;  // of what somebody may well lea
 // A number, or one with ms, s, m or h behind it; `least` and `most` are in seconds. Milliseconds are rounded
 // up to whole ones.
 CLI::Option* takes_time(CLI::Option* option, TimeUnit unit, double least = 0, double most = kDay);
+// --wait, of the commands that ask a process; its default is what the variable holds.
+void add_wait(CLI::App* command, unsigned* wait_ms);
 // Bytes, or as 64K, 2M, 1GiB: powers of 1024.
 CLI::Option* takes_size(CLI::Option* option);
 CLI::Option* takes_count(CLI::Option* option, uint64_t least = 0, uint64_t most = UINT32_MAX);
