@@ -121,6 +121,8 @@ void* allocate_slow(Bin* bin) {
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
+  } else if (void* block = pop_rest(heap, bin)) {
+    return block;
   } else if (void* block = pop_direct(heap, bin)) {
     return block;
   }

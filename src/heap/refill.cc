@@ -92,16 +92,40 @@ bool is_spent(const SlabHeader* slab) {
   return slab->free == slab::end_of(slab) && slab::returned_count(slab) == 0;
 }
 
+void note_refill(Heap* heap, unsigned size_class, uint32_t blocks) {
+  const size_t size = slab::kTable.row[size_class].block_size;
+  HUMMOCK_PROBE2(hummock, refill, size, blocks);
+  count_drawn(heap, blocks * size, blocks);
+}
+
 // Returns the first of the blocks, and puts the others into the bin.
 void* fill_bin(Heap* heap, unsigned size_class, const slab::List& list) {
   Bin* bin = &heap->bins[size_class];
   put_list(bin, list);
-  const size_t size = slab::kTable.row[size_class].block_size;
-  HUMMOCK_PROBE2(hummock, refill, size, list.count);
-  count_drawn(heap, list.count * size, list.count);
+  note_refill(heap, size_class, list.count);
   void* block = pop_any(bin, size_class);
   if (block == nullptr) bad_bin(list.first, size_class);
   return block;
+}
+
+// What other threads freed is taken one by one, because a walk along its links would wait for each line.
+void* take_from_rest(Heap* heap, unsigned size_class, SlabHeader* slab) {
+  slab::Rest* rest = &heap->rest[size_class];
+  if (const uint32_t blocks = slab::make_ready(slab, rest)) {
+    if (void* block = slab::take_one(rest, &heap->bins[size_class])) {
+      note_refill(heap, size_class, blocks);
+      return block;
+    }
+  }
+  return fill_bin(heap, size_class, slab::take_some(slab, rest));
+}
+
+// Of the class's rest, which is not empty.
+SlabHeader* slab_of_rest(const Heap* heap, unsigned size_class) {
+  void* first = heap->rest[size_class].first;
+  SlabHeader* slab = pages::find_slab(first);
+  if (slab == nullptr || slab->size_class != size_class) bad_bin(first, size_class);
+  return slab;
 }
 
 }  // namespace
@@ -126,12 +150,12 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
     heap->partial[size_class].push_back(fresh);
   }
   slab::Rest& rest = heap->rest[size_class];
-  if (rest.count != 0) return fill_bin(heap, size_class, take_rest(heap, size_class));
+  if (rest.count != 0) return take_from_rest(heap, size_class, slab_of_rest(heap, size_class));
   for (;;) {
     if (current != nullptr) {
       if (!is_as_wanted(heap, current)) own(heap, current);
-      const slab::List list =
-          rest.count != 0 ? slab::take_some(current, &rest) : slab::take_blocks(current, &rest);
+      if (rest.count != 0 || slab::gather(current, &rest)) return take_from_rest(heap, size_class, current);
+      const slab::List list = slab::take_fresh(current);
       if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
@@ -173,10 +197,7 @@ void* pop_direct(Heap* heap, Bin* bin) {
 }
 
 slab::List take_rest(Heap* heap, unsigned size_class) {
-  slab::Rest& rest = heap->rest[size_class];
-  SlabHeader* slab = pages::find_slab(rest.first);
-  if (slab == nullptr || slab->size_class != size_class) bad_bin(rest.first, size_class);
-  return slab::take_some(slab, &rest);
+  return slab::take_some(slab_of_rest(heap, size_class), &heap->rest[size_class]);
 }
 
 void file_slab(Heap* heap, SlabHeader* slab) {

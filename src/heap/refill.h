@@ -3,6 +3,7 @@
 #define HUMMOCK_HEAP_REFILL_H
 
 #include "heap/allocate.h"
+#include "heap/attach.h"
 #include "heap/diagnose.h"
 #include "heap/heap.h"
 
@@ -19,6 +20,14 @@ inline constexpr unsigned kCallsPerTick = 16;
 
 // Returns a block of the class, and puts the rest of what it found into the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
+
+// Returns a block of the class's rest, if the bin is empty and one is ready. Else null.
+__attribute__((always_inline)) inline void* pop_rest(Heap* heap, Bin* bin) {
+  slab::Rest* rest = &heap->rest[bin - heap->bins];
+  if (rest->ready == 0 || bin->blocks != bin || sees_every_call()) return nullptr;
+  bin->asked = true;
+  return slab::take_one(rest, bin);
+}
 
 // Returns a block straight from the current slab, if the class has next to no magazine. Null: there is none,
 // or a call of refill is due.

@@ -30,11 +30,10 @@ SlabHeader* add_slab(UserHeap* heap, unsigned size_class) {
 
 // Blocks never handed out become the slab's list. False: there are none.
 bool carve_more(SlabHeader* slab) {
-  slab::Rest none = {};
-  const slab::List list = slab::take_blocks(slab, &none);
-  if (list.first == nullptr) return false;
   // Others free here with the lock held, so nothing comes back any other way.
-  if (none.count != 0) slab::corrupted(slab, "a block was freed twice, by different threads");
+  if (slab::returned_count(slab) != 0) slab::corrupted(slab, "a block was freed twice, by different threads");
+  const slab::List list = slab::take_fresh(slab);
+  if (list.first == nullptr) return false;
   slab->free = list.first;
   slab->live = static_cast<uint16_t>(slab->live - list.count);
   return true;

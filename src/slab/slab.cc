@@ -86,7 +86,7 @@ List carve(SlabHeader* slab) {
 // Takes what the owner freed.
 Rest take_freed(SlabHeader* slab) {
   const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
-  const Rest rest = {slab->free, in_use - slab->live, Rest::Links::bin};
+  const Rest rest = {slab->free, in_use - slab->live, 0, Rest::Links::bin};
   slab->live = static_cast<uint16_t>(in_use);
   slab->free = end_of(slab);
   return rest;
@@ -237,7 +237,7 @@ Rest take_returned(SlabHeader* slab) {
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
   if (returned.count > slab->live) corrupted(slab, "a block was freed twice, by different threads");
   if (gone != 0) take_gone_pages(slab, returned.gone, gone);
-  return {returned.chain, returned.count - gone, Rest::Links::remote};
+  return {returned.chain, returned.count - gone, 0, Rest::Links::remote};
 }
 
 // For the heap's own list: only the last link changes, and each block is checked when it is handed out.
@@ -284,20 +284,38 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
 
 }  // namespace
 
-List take_some(SlabHeader* slab, Rest* rest) {
+namespace {
+
+uint32_t taken_at_once(const SlabHeader* slab, const Rest& rest) {
   const uint32_t together = row_of(slab).taken;
-  const uint32_t most = together < rest->count ? together : rest->count;
-  const bool remote = rest->links == Rest::Links::remote;
-  return {remote ? relink(slab, rest, most, end_of(slab)) : cut(slab, rest, most), most};
+  return together < rest.count ? together : rest.count;
 }
 
-List take_blocks(SlabHeader* slab, Rest* rest) {
+}  // namespace
+
+bool gather(SlabHeader* slab, Rest* rest) {
   if (slab->free != end_of(slab)) {
     *rest = take_freed(slab);
   } else if (returned_count(slab) != 0) {
     *rest = take_returned(slab);
   }
-  if (rest->count != 0) return take_some(slab, rest);
+  return rest->count != 0;
+}
+
+uint32_t make_ready(const SlabHeader* slab, Rest* rest) {
+  if (rest->links != Rest::Links::remote || is_tiny(slab)) return 0;
+  rest->ready = static_cast<uint16_t>(taken_at_once(slab, *rest));
+  return rest->ready;
+}
+
+List take_some(SlabHeader* slab, Rest* rest) {
+  const uint32_t most = taken_at_once(slab, *rest);
+  const bool remote = rest->links == Rest::Links::remote;
+  rest->ready = 0;
+  return {remote ? relink(slab, rest, most, end_of(slab)) : cut(slab, rest, most), most};
+}
+
+List take_fresh(SlabHeader* slab) {
   if (slab->gone.own != 0) return take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }

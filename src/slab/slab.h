@@ -4,6 +4,7 @@
 #define HUMMOCK_SLAB_SLAB_H
 
 #include "base/message.h"
+#include "os/os.h"
 #include "pages/pages.h"
 #include "slab/free_block.h"
 #include "slab/remote.h"
@@ -32,21 +33,50 @@ struct List {
 struct Rest {
   void* first;
   uint32_t count;
-  enum class Links : uint32_t {
+  uint16_t ready;  // so many of them malloc may take one by one: see take_one()
+  enum class Links : uint16_t {
     bin,      // as a bin's: the list ends in the slab's bin
     old_bin,  // likewise, in the bin of an earlier owner
     remote,   // of other threads' frees: see free_block.h
   } links;
 };
 
+// Fills `rest`, which is empty, with what the owner freed, or else with what others freed. False: neither is
+// there. The blocks count as in use from now on. Bounded steps.
+bool gather(SlabHeader* slab, Rest* rest);
+
 // Takes the next blocks of `rest`, which is not empty and of this slab, as a bin's list: at most 16 KiB of
 // them, or one.
 List take_some(SlabHeader* slab, Rest* rest);
 
-// Takes some free blocks, which count as in use from now on; none if the slab is full. First what the owner
-// freed, then what others freed (`rest` keeps what is left of either), then a page that is gone, then memory
-// that was never used. Bounded steps.
-List take_blocks(SlabHeader* slab, Rest* rest);
+// Lets take_one() have as many of the blocks as take_some() would take. How many; 0: not from such a list.
+uint32_t make_ready(const SlabHeader* slab, Rest* rest);
+
+// Takes the first block that is ready and fetches the next one, whose line another processor has: while the
+// program works with the block, that one comes. Null: none is ready, or its link is not as it should be, or
+// it is of another bin; then none is ready any more, and take_some() says what is wrong.
+inline void* take_one(Rest* rest, const heap::Bin* bin) {
+  if (rest->ready == 0) return nullptr;
+  void* block = rest->first;
+  const uintptr_t link = pages::header_of(block)->bin == bin ? relaxed(link_word(block)) : 0;
+  void* next = reinterpret_cast<void*>(link ^ secret());
+  const bool last = rest->count == 1;
+  if (__builtin_expect(link == 0 || !agree(block, link, kRemote) || last != (next == nullptr), false)) {
+    rest->ready = 0;
+    return nullptr;
+  }
+  os::fetch_for_write(next);
+  rest->first = next;
+  --rest->count;
+  --rest->ready;
+  check_word(block) = link;  // no live block's is of the kind kRemote
+  link_word(block) = 0;
+  return block;
+}
+
+// Takes free blocks of a page that is gone, or else memory that was never used. They count as in use from now
+// on; none if there is neither. Bounded steps.
+List take_fresh(SlabHeader* slab);
 
 // So many free blocks make the slab worth another look, or worth adopting.
 inline uint32_t worth_while(const SlabHeader* slab) {
