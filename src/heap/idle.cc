@@ -49,8 +49,9 @@ uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
 // Racy: the slab is not ours yet. can_purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
+// Where nobody freed anything the owner's line stays untouched: the owner is about to write to it.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
-  if (slab->kind != Kind::slab) return 0;
+  if (count == 0 || slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
   if (bytes < kLeastBytes || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried))
     return 0;
