@@ -134,7 +134,8 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
 
 }  // namespace
 
-void* allocate_slow(Bin* bin) {
+// Not inlined, so that its callers save no registers.
+__attribute__((noinline)) void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
   void* block = pop_rest(heap, bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slower(heap, bin);

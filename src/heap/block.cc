@@ -56,7 +56,7 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return (header != nullptr && header->kind != Kind::free) || served::owns(p);
+  return (header != nullptr && header->kind != Kind::free && header->kind != Kind::cached) || served::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

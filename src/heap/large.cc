@@ -38,7 +38,7 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
     return pages::allocate_huge(good_size(size), align, zeroed);
   }
   *zeroed = span.zeroed;
-  span.header->kind = Kind::large;
+  set_relaxed(span.header->kind, Kind::large);
   return span.header;
 }
 
@@ -81,7 +81,7 @@ void release_large(SlabHeader* header, Kind kind) {
     owner->large.remove(header);
     header->user = nullptr;
   }
-  kind == Kind::huge ? release_far(header, kind) : release_span(thread_heap, header);
+  release_far(header, kind);
 }
 
 void clear_large(SlabHeader* header) {

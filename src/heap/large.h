@@ -16,10 +16,7 @@ void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  SlabHeader* header = pages::take_near(heap->near_cache, slots);
-  // Relaxed: others get the block's address from this thread, later.
-  if (header != nullptr) set_relaxed(header->kind, Kind::large);
-  return header;
+  return pages::take_near(heap->near_cache, slots);
 }
 
 // Claims the block for the caller's free or move: a span's kind is free from now on, and a huge block's start
@@ -39,10 +36,14 @@ void clear_large(SlabHeader* header);
 
 // Returns a claimed block to the page heap, past the near caches; a huge block, too.
 void release_far(SlabHeader* header, Kind kind);
-// The counterpart of take_near, for claimed spans of all lengths.
-inline void release_span(const Heap* heap, SlabHeader* header) {
-  if (header->slots <= pages::kNearLengths) header = pages::keep_near(heap->near_cache, header);
-  if (header != nullptr) release_far(header, Kind::large);
+// The counterpart of take_near, for large blocks of all lengths. Reports a thread that comes second.
+inline void free_span(const char* call, const Heap* heap, SlabHeader* header) {
+  SlabHeader* other = header;
+  if (header->slots > pages::kNearLengths)
+    claim_span(call, header);
+  else if (!pages::keep_near(heap->near_cache, header, &other))
+    claimed_before(call, header->start);
+  if (other != nullptr) release_far(other, Kind::large);
 }
 
 // Frees a claimed block; its first-class heap, if it has one, is locked.

@@ -21,8 +21,8 @@ inline constexpr unsigned kCallsPerTick = 16;
 // Returns a block of the class, and puts the rest of what it found into the bin. Null: no memory.
 void* refill(Heap* heap, unsigned size_class);
 
-// Returns a block of the class's rest, if the bin is empty and one is ready. Else null, as for threads without a
-// heap.
+// Returns a block of the class's rest, if the bin is empty and one is ready. Else null, as for threads
+// without a heap.
 __attribute__((always_inline)) inline void* pop_rest(Heap* heap, Bin* bin) {
   slab::Rest* rest = &heap->rest[bin - heap->bins];
   if (rest->ready == 0 || bin->blocks != bin || sees_every_call()) return nullptr;

@@ -99,8 +99,7 @@ __attribute__((noinline)) void release_unserved(void* p) {
     case Kind::large:
       if (p != header->start) bad_pointer("free", p);
       if (header->user != nullptr) return user_give(header->user, p);
-      claim_span("free", header);
-      return release_span(thread_heap, header);
+      return free_span("free", thread_heap, header);
     case Kind::guarded:
       return guards::release("free", header, p);
     default:
@@ -197,9 +196,7 @@ __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot,
 }
 
 __attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
-  if (!is_large(slot, p)) return release_other(p);
-  claim_span("free", slot);
-  release_span(heap, slot);
+  is_large(slot, p) ? free_span("free", heap, slot) : release_other(p);
 }
 
 // For threads without a heap, too.

@@ -221,7 +221,7 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
 
 void release_span(SlabHeader* header) {
   __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
-  header->kind = Kind::free;
+  set_relaxed(header->kind, Kind::free);
   unsigned given = 0;
   const auto give_back = [&given](SlabHeader* span) {
     if (span == nullptr) return;
@@ -241,7 +241,7 @@ void give_span(SlabHeader* header) {
 
 void give_lifted(SlabHeader* header) {
   __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
-  header->kind = Kind::free;
+  set_relaxed(header->kind, Kind::free);
   os::LockGuard guard(page_lock);
   give_slots(region_of(header), slot_of(header), header->slots, give_clean);
 }

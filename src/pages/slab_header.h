@@ -30,6 +30,7 @@ enum class Kind : uint8_t {
   large,     // one block of whole slots
   huge,      // one block with a mapping of its own
   guarded,   // one block before a page that nobody may touch (heap/guards.h)
+  cached,    // a free span that some entry of a span cache leads to (pages/span_cache.h)
 };
 
 // Parts of a slab that were purged, a bit for each of 16 (see part_bytes): all blocks in them are free.
@@ -61,7 +62,7 @@ struct SlabHeader {
   char* start;       // first byte of the first block
   uint16_t carved;   // blocks carved so far; ≤ capacity
   uint16_t live;  // blocks in use, with those in a bin's lists and those that others freed and nobody drained
-  Kind kind;  // atomic for large, huge and guarded blocks: the thread that exchanges it for free owns them
+  Kind kind;  // atomic for large, huge and guarded blocks and cached spans: who exchanges it owns them
   uint8_t size_class;
   uint8_t back;  // interior: slots back to the slab's header
   bool full;     // owned: it is in the heap's list of full slabs
@@ -78,7 +79,10 @@ struct SlabHeader {
   };
   size_t bytes;          // of the span; large, huge: the block's usable size
   uint32_t shared_live;  // shared: blocks in use when it was given away
-  uint32_t notify;       // how many remote frees make the slab worth a look
+  union {
+    uint32_t notify;  // slab: how many remote frees make it worth a look
+    uint32_t entry;   // cached: the number of the entry that it was put into last. Atomic, relaxed: a figure
+  };
   uint16_t slots;        // slots of the span
   uint16_t capacity;     // blocks it has room for
   bool listed;           // shared: it is in its shard's list. Guarded by the shard's lock.

@@ -39,10 +39,9 @@ Entry entry_of(unsigned number) {
 SlabHeader* close_entry(unsigned number) {
   const Entry entry = entry_of(number);
   if (relaxed(entry.span) == nullptr) return nullptr;
-  // acquire: as in take_entry().
-  SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_ACQUIRE);
+  SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_SEQ_CST);
   if (before != nullptr) __atomic_fetch_sub(&open_slots.value, entry.slots, __ATOMIC_RELAXED);
-  return is_span(before) ? before : nullptr;
+  return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
 }
 
 SlabHeader* take_excess(bool refused) {
@@ -57,23 +56,54 @@ SlabHeader* take_excess(bool refused) {
   return nullptr;
 }
 
-SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header) {
-  const unsigned slots = header->slots;
-  if (relaxed(open_slots.value) + slots > most_open()) return header;
-  __atomic_fetch_add(&open_slots.value, slots, __ATOMIC_RELAXED);
-  SlabHeader* closed = nullptr;
-  if (__atomic_compare_exchange_n(&entry, &closed, header, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-    return nullptr;
+// The entry led to a span that had gone elsewhere, with another length, and is cached there. We own it now.
+SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span) {
+  SlabHeader* expected = span;
+  __atomic_compare_exchange_n(&entry, &expected, kOpen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  release_span(span);
+  return nullptr;
+}
+
+SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span) {
+  const unsigned slots = span->slots;
+  bool may = true;
+  if (before == nullptr) {
+    may = relaxed(open_slots.value) + slots <= most_open();
+    if (may) __atomic_fetch_add(&open_slots.value, slots, __ATOMIC_RELAXED);
   }
-  __atomic_fetch_sub(&open_slots.value, slots, __ATOMIC_RELAXED);
-  return header;
+  SlabHeader* expected = before;
+  if (may && __atomic_compare_exchange_n(&entry, &expected, span, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+    return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
+  if (may && before == nullptr) __atomic_fetch_sub(&open_slots.value, slots, __ATOMIC_RELAXED);
+  // Another entry may lead to it, from where somebody took it.
+  return take_cached(span, Kind::free) ? span : nullptr;
+}
+
+SlabHeader* take_far(unsigned slots) {
+  if (slots > kFarLengths) return nullptr;
+  FarEntry& entry = far_cache[slots - 1];
+  SlabHeader* span = take_entry(entry.span, slots, Kind::free);
+  if (span != nullptr) set_relaxed(entry.taken, relaxed(entry.taken) + 1);
+  return span;
+}
+
+SlabHeader* keep_far(SlabHeader* span) {
+  if (span->slots > kFarLengths) return span;
+  const unsigned length = span->slots - 1u;
+  set_relaxed(span->entry, uint32_t{kNearCaches * kNearLengths + length});
+  const Kind cached = Kind::cached;
+  __atomic_store(&span->kind, &cached, __ATOMIC_SEQ_CST);
+  return keep_entry(far_cache[length].span, span);
 }
 
 uint32_t cached_slots() {
   uint32_t sum = 0;
   for (unsigned number = 0; number < kEntries; ++number) {
     const Entry entry = entry_of(number);
-    if (is_span(relaxed(entry.span))) sum += entry.slots;
+    const SlabHeader* span = relaxed(entry.span);
+    // Two entries may lead to one span.
+    const bool there = is_span(span) && relaxed(span->kind) == Kind::cached;
+    if (there && relaxed(span->entry) == number) sum += entry.slots;
   }
   return sum;
 }

@@ -3,12 +3,24 @@
 // length. *Near* caches, each used by few threads or one, hold up to 512 KiB; the *far* cache for all threads
 // holds longer spans, and those for which the near cache has no place.
 //
-// An entry is closed (null), open and empty (kOpen), or a span that nobody else knows. The thread that
-// exchanges the span out owns it. So any thread's tick can return any cached span, and none is lost with a
-// thread that sleeps or has ended. The lengths of all open entries, with a span or without, add up to at most
-// max(4 MiB, 1/32 of what is in use); so nothing is counted when a span comes or goes. Ticks close entries in
-// turn, and so do frees when less is in use than before. The next free opens them again. A cached span counts
-// as used in the page heap, and as dirty in the figures.
+// Whose a span is, its kind alone says:
+//   large, slab   a program's
+//   cached        nobody's; at least one entry leads to it. The thread that exchanges `cached` owns the span
+//   free          of the thread that took it out, or in the page heap
+// An entry is closed (null), open and empty (kOpen), or leads to a span. It goes on doing so when the span
+// was handed out: when the same block comes back, its kind says all, and nobody writes to the entry. So a
+// pair of malloc and free makes one exchange each, and the free's also tells two frees at once. An entry may
+// lead to a span that is another's meanwhile; then it counts as empty.
+//
+// Whoever makes a span `cached` looks at the entry afterwards; whoever takes a span's address out of an entry
+// looks at the span's kind afterwards. All four are seq_cst, so one of the two sees the other, and a cached
+// span is never left without an entry: tests/model/cache.pml.
+//
+// Any thread's tick can return any cached span, so none is lost with a thread that sleeps or has ended. The
+// lengths of all entries that are not closed add up to at most max(4 MiB, 1/32 of what is in use); so nothing
+// is counted when a span comes or goes. Ticks close entries in turn, and so do frees when less is in use than
+// before. The next free opens them again. A cached span counts as used in the page heap, and as dirty in the
+// figures.
 #ifndef HUMMOCK_PAGES_SPAN_CACHE_H
 #define HUMMOCK_PAGES_SPAN_CACHE_H
 
@@ -36,47 +48,49 @@ inline bool is_span(const SlabHeader* entry) {
   return reinterpret_cast<uintptr_t>(entry) > 1;
 }
 
-// Takes the entry's span, or null.
-inline SlabHeader* take_entry(SlabHeader*& entry) {
+// Changes a cached span's kind. True: the caller owns it now. acquire: pairs with the release of whoever made
+// it cached, so that we see the header as it was left.
+inline bool take_cached(SlabHeader* span, Kind kind) {
+  Kind cached = Kind::cached;
+  return __atomic_compare_exchange(&span->kind, &cached, &kind, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span);
+// Takes the entry's span as one of this kind, or null.
+inline SlabHeader* take_entry(SlabHeader*& entry, unsigned slots, Kind kind) {
   SlabHeader* span = relaxed(entry);
-  if (!is_span(span)) return nullptr;
-  // acquire: pairs with the release of keep_entry, so that we see the header as it was left.
-  return __atomic_compare_exchange_n(&entry, &span, kOpen, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-             ? span
-             : nullptr;
+  // First a plain look: an exchange that fails takes the line from whoever has the span now.
+  if (!is_span(span) || relaxed(span->kind) != Kind::cached || !take_cached(span, kind)) return nullptr;
+  return __builtin_expect(span->slots == slots, true) ? span : leave_entry(entry, span);
 }
 
-// Keeps the span if the entry is open or can be opened. Returns a span that the caller owns from now on (the
-// one that was there before, or the same one), or null.
-SlabHeader* keep_in_closed(SlabHeader*& entry, SlabHeader* header);
-inline SlabHeader* keep_entry(SlabHeader*& entry, SlabHeader* header) {
-  SlabHeader* before = relaxed(entry);
-  if (before == nullptr) return keep_in_closed(entry, header);
-  if (!__atomic_compare_exchange_n(&entry, &before, header, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-    return header;
-  return is_span(before) ? before : nullptr;
+SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span);
+// Sees that an open entry leads to the span, which is cached already. Returns another span that was there, or
+// the same one if the entry cannot be opened; the caller owns it. Null: neither.
+inline SlabHeader* keep_entry(SlabHeader*& entry, SlabHeader* span) {
+  SlabHeader* before = __atomic_load_n(&entry, __ATOMIC_SEQ_CST);
+  return __builtin_expect(before == span, true) ? nullptr : keep_in_other(entry, before, span);
 }
 
-// Take a span of exactly this length from a near cache (or null), and put one there. At most kNearLengths
-// slots.
+// Takes a large block's span of exactly this length from a near cache, or null. At most kNearLengths slots.
 inline SlabHeader* take_near(unsigned cache, unsigned slots) {
-  return take_entry(near_caches[cache].entry[slots - 1]);
+  return take_entry(near_caches[cache].entry[slots - 1], slots, Kind::large);
 }
-inline SlabHeader* keep_near(unsigned cache, SlabHeader* header) {
-  return keep_entry(near_caches[cache].entry[header->slots - 1], header);
+// Makes a large block's span a cached one, in this near cache. False: it is no large block's any more,
+// because another thread frees it, too. Then sees to the entry, and sets *other to what keep_entry() returns.
+inline bool keep_near(unsigned cache, SlabHeader* span, SlabHeader** other) {
+  const unsigned length = span->slots - 1;
+  set_relaxed(span->entry, uint32_t{cache * kNearLengths + length});
+  Kind large = Kind::large, cached = Kind::cached;
+  if (!__atomic_compare_exchange(&span->kind, &large, &cached, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+    return false;
+  *other = keep_entry(near_caches[cache].entry[length], span);
+  return true;
 }
 
-// The same for the far cache, and for any length.
-inline SlabHeader* take_far(unsigned slots) {
-  if (slots > kFarLengths) return nullptr;
-  FarEntry& entry = far_cache[slots - 1];
-  SlabHeader* span = take_entry(entry.span);
-  if (span != nullptr) set_relaxed(entry.taken, relaxed(entry.taken) + 1);
-  return span;
-}
-inline SlabHeader* keep_far(SlabHeader* header) {
-  return header->slots <= kFarLengths ? keep_entry(far_cache[header->slots - 1].span, header) : header;
-}
+// The same for the far cache, for any length, and for a free span that the caller owns.
+SlabHeader* take_far(unsigned slots);
+SlabHeader* keep_far(SlabHeader* span);
 
 // Closes an entry, 0 … kEntries - 1. The caller owns the span that was there; null: there was none.
 inline constexpr unsigned kEntries = kNearCaches * kNearLengths + kFarLengths;

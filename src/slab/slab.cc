@@ -192,11 +192,11 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   slab->home_frees = slab->full = slab->listed = false;
   set_relaxed(slab->gone.own, uint16_t{0});
   set_relaxed(slab->notify, worth_while(slab));
-  slab->kind = kind;
+  set_relaxed(slab->kind, kind);
   slab->back = 0;
   for (unsigned i = 1; i < row.slots; ++i) {
     slab[i].back = static_cast<uint8_t>(i);
-    slab[i].kind = Kind::interior;
+    set_relaxed(slab[i].kind, Kind::interior);
   }
   // Blocks pushed since the last slab ended here had been freed twice.
   if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
@@ -209,7 +209,7 @@ void destroy(SlabHeader* slab) {
   if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
-  for (unsigned i = 1; i < slab->slots; ++i) slab[i].kind = Kind::free;
+  for (unsigned i = 1; i < slab->slots; ++i) set_relaxed(slab[i].kind, Kind::free);
   pages::release_span(slab);
 }
 

@@ -235,9 +235,17 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   CHECK(cached_slots() > 1000);
   // The same for a near cache.
   SlabHeader* near = take(3);
-  CHECK(keep_near(7, near) == nullptr);
+  near->kind = hummock::Kind::large;
+  SlabHeader* other = near;
+  CHECK(keep_near(7, near, &other));
+  CHECK(other == nullptr);
   CHECK(take_near(7, 3) == near);
   CHECK(take_near(7, 3) == nullptr);
+  // The entry still leads to it.
+  CHECK(keep_near(7, near, &other));
+  CHECK(other == nullptr);
+  CHECK(!keep_near(7, near, &other));
+  CHECK(take_near(7, 3) == near);
   release_span(near);
   for (SlabHeader* each : held) release_span(each);
   CHECK(cached_slots() <= 64 + 32);

@@ -98,7 +98,7 @@ TEST_CASE("a slab that others told of, and whose slot is the inside of another s
   inside.push_back(block);
   give(inside);
   heap::empty_bin(heap, size_class);
-  REQUIRE(told->kind == Kind::free);
+  REQUIRE(told->kind == Kind::cached);
   CHECK((told->remote & slab::kQueued) != 0);
   give(other);  // takes its place in the cache of spans
   heap::empty_bin(heap, size_class);

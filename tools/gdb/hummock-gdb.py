@@ -12,7 +12,7 @@ import struct
 
 import gdb
 
-KINDS = ("free", "slab", "own_slab", "interior", "large", "huge", "guarded")
+KINDS = ("free", "slab", "own_slab", "interior", "large", "huge", "guarded", "cached")
 SHARED, DIRECT = 1, 2  # of owners: pages/slab_header.h
 LINK_CHECK = 14  # where in a free block the secret's lower half stands, on little-endian machines
 LEAST_LINKED = 16  # blocks smaller than this have their marks elsewhere
