@@ -105,6 +105,12 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   return block;
 }
 
+// Apart, so that allocate_medium saves no registers.
+__attribute__((noinline)) void* span_block(size_t size) {
+  void* block = near_block(size);
+  return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
+}
+
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   if (p == nullptr) return 0;
   if (sees_every_call()) {
@@ -151,8 +157,7 @@ void* plain_block(size_t size) {
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  void* large = near_block(size);
-  return large != nullptr ? large : large_block(size, kSlotSize, false);
+  return span_block(size);
 }
 
 // There are samples, and this block is none. False where a mode sees every call, and for threads without a
@@ -194,8 +199,7 @@ void* allocate_medium(size_t size) {
   }
   // A late reader may come with a size that is small: near_block is for larger ones alone.
   if (__builtin_expect(size <= slab::kMaxSmall, false)) return watched_medium(size);
-  void* block = near_block(size);
-  return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
+  return span_block(size);
 }
 
 void* allocate_medium_new(size_t size) {

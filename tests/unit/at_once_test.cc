@@ -79,7 +79,7 @@ TEST_CASE("a slab ends between another thread's look at its last block and what 
       hummock_free(block);
       heap::flush_remote(heap::thread_heap);
     }).join();
-    REQUIRE(slab->kind == Kind::free);
+    REQUIRE(slab->kind == Kind::cached);
     CHECK(heap::is_free(slab, block, true));
     const support::Ending ended = support::ending_of([&] {
       hand_over_at_once(block);
