@@ -39,9 +39,10 @@ void release_far(SlabHeader* header, Kind kind);
 // The counterpart of take_near, for large blocks of all lengths. Reports a thread that comes second.
 inline void free_span(const char* call, const Heap* heap, SlabHeader* header) {
   SlabHeader* other = header;
-  if (header->slots > pages::kNearLengths)
+  const unsigned slots = header->slots;
+  if (slots > pages::kNearLengths)
     claim_span(call, header);
-  else if (!pages::keep_near(heap->near_cache, header, &other))
+  else if (!pages::keep_near(heap->near_cache, header, slots, &other))
     claimed_before(call, header->start);
   if (other != nullptr) release_far(other, Kind::large);
 }

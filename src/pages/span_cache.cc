@@ -64,8 +64,7 @@ SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span) {
   return nullptr;
 }
 
-SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span) {
-  const unsigned slots = span->slots;
+SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span, unsigned slots) {
   bool may = true;
   if (before == nullptr) {
     may = relaxed(open_slots.value) + slots <= most_open();
@@ -88,12 +87,12 @@ SlabHeader* take_far(unsigned slots) {
 }
 
 SlabHeader* keep_far(SlabHeader* span) {
-  if (span->slots > kFarLengths) return span;
-  const unsigned length = span->slots - 1u;
-  set_relaxed(span->entry, uint32_t{kNearCaches * kNearLengths + length});
+  const unsigned slots = span->slots;
+  if (slots > kFarLengths) return span;
+  set_relaxed(span->entry, uint32_t{kNearCaches * kNearLengths + slots - 1});
   const Kind cached = Kind::cached;
   __atomic_store(&span->kind, &cached, __ATOMIC_SEQ_CST);
-  return keep_entry(far_cache[length].span, span);
+  return keep_entry(far_cache[slots - 1].span, span, slots);
 }
 
 uint32_t cached_slots() {

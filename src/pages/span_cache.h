@@ -64,27 +64,27 @@ inline SlabHeader* take_entry(SlabHeader*& entry, unsigned slots, Kind kind) {
   return __builtin_expect(span->slots == slots, true) ? span : leave_entry(entry, span);
 }
 
-SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span);
-// Sees that an open entry leads to the span, which is cached already. Returns another span that was there, or
-// the same one if the entry cannot be opened; the caller owns it. Null: neither.
-inline SlabHeader* keep_entry(SlabHeader*& entry, SlabHeader* span) {
+SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span, unsigned slots);
+// Sees that an open entry leads to the span, which is cached already, and so others' to take. Returns another
+// span that was there, or the same one if the entry cannot be opened; the caller owns it. Null: neither.
+inline SlabHeader* keep_entry(SlabHeader*& entry, SlabHeader* span, unsigned slots) {
   SlabHeader* before = __atomic_load_n(&entry, __ATOMIC_SEQ_CST);
-  return __builtin_expect(before == span, true) ? nullptr : keep_in_other(entry, before, span);
+  return __builtin_expect(before == span, true) ? nullptr : keep_in_other(entry, before, span, slots);
 }
 
 // Takes a large block's span of exactly this length from a near cache, or null. At most kNearLengths slots.
 inline SlabHeader* take_near(unsigned cache, unsigned slots) {
   return take_entry(near_caches[cache].entry[slots - 1], slots, Kind::large);
 }
-// Makes a large block's span a cached one, in this near cache. False: it is no large block's any more,
-// because another thread frees it, too. Then sees to the entry, and sets *other to what keep_entry() returns.
-inline bool keep_near(unsigned cache, SlabHeader* span, SlabHeader** other) {
-  const unsigned length = span->slots - 1;
-  set_relaxed(span->entry, uint32_t{cache * kNearLengths + length});
+// Makes a large block's span of so many slots a cached one, in this near cache. False: it is no large block's
+// any more, because another thread frees it, too. Then sees to the entry, and sets *other to what
+// keep_entry() returns.
+inline bool keep_near(unsigned cache, SlabHeader* span, unsigned slots, SlabHeader** other) {
+  set_relaxed(span->entry, uint32_t{cache * kNearLengths + slots - 1});
   Kind large = Kind::large, cached = Kind::cached;
   if (!__atomic_compare_exchange(&span->kind, &large, &cached, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
     return false;
-  *other = keep_entry(near_caches[cache].entry[length], span);
+  *other = keep_entry(near_caches[cache].entry[slots - 1], span, slots);
   return true;
 }
 

@@ -237,14 +237,14 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   SlabHeader* near = take(3);
   near->kind = hummock::Kind::large;
   SlabHeader* other = near;
-  CHECK(keep_near(7, near, &other));
+  CHECK(keep_near(7, near, 3, &other));
   CHECK(other == nullptr);
   CHECK(take_near(7, 3) == near);
   CHECK(take_near(7, 3) == nullptr);
   // The entry still leads to it.
-  CHECK(keep_near(7, near, &other));
+  CHECK(keep_near(7, near, 3, &other));
   CHECK(other == nullptr);
-  CHECK(!keep_near(7, near, &other));
+  CHECK(!keep_near(7, near, 3, &other));
   CHECK(take_near(7, 3) == near);
   release_span(near);
   for (SlabHeader* each : held) release_span(each);
