@@ -3,18 +3,18 @@
 // length. *Near* caches, each used by few threads or one, hold up to 512 KiB; the *far* cache for all threads
 // holds longer spans, and those for which the near cache has no place.
 //
-// Whose a span is, its kind alone says:
+// A span's kind says whose it is:
 //   large, slab   a program's
-//   cached        nobody's; at least one entry leads to it. The thread that exchanges `cached` owns the span
+//   cached        nobody's. At least one entry leads to it. The thread that exchanges `cached` owns the span
 //   free          of the thread that took it out, or in the page heap
-// An entry is closed (null), open and empty (kOpen), or leads to a span. It goes on doing so when the span
-// was handed out: when the same block comes back, its kind says all, and nobody writes to the entry. So a
-// pair of malloc and free makes one exchange each, and the free's also tells two frees at once. An entry may
-// lead to a span that is another's meanwhile; then it counts as empty.
+// An entry is closed (null), open and empty (kOpen), or leads to a span. It goes on leading there when the
+// span is handed out. When the same block comes back, only the kind changes. So malloc and free make one
+// exchange each, and the one of free also tells when two threads free a block at once. An entry may lead to a
+// span that is somebody else's by now; then it counts as empty.
 //
-// Whoever makes a span `cached` looks at the entry afterwards; whoever takes a span's address out of an entry
-// looks at the span's kind afterwards. All four are seq_cst, so one of the two sees the other, and a cached
-// span is never left without an entry: tests/model/cache.pml.
+// Who makes a span `cached` looks at the entry afterwards. Who takes a span's address out of an entry looks
+// at the span's kind afterwards. All four accesses are seq_cst, so one of the two sees the other, and no
+// cached span is left without an entry: tests/model/cache.pml.
 //
 // Any thread's tick can return any cached span, so none is lost with a thread that sleeps or has ended. The
 // lengths of all entries that are not closed add up to at most max(4 MiB, 1/32 of what is in use); so nothing

@@ -52,9 +52,9 @@ List take_some(SlabHeader* slab, Rest* rest);
 // Lets take_one() have as many of the blocks as take_some() would take. How many; 0: not from such a list.
 uint32_t make_ready(const SlabHeader* slab, Rest* rest);
 
-// Takes the first block that is ready and fetches the next one, whose line another processor has: while the
-// program works with the block, that one comes. Null: none is ready, or its link is not as it should be, or
-// it is of another bin; then none is ready any more, and take_some() says what is wrong.
+// Takes the first block that is ready. Fetches the line of the next one, which another processor has, so that
+// it comes while the program works with this block. Null: none is ready, or the block's link or bin is wrong;
+// then none is ready any more, and take_some() reports what is wrong.
 inline void* take_one(Rest* rest, const heap::Bin* bin) {
   if (rest->ready == 0) return nullptr;
   void* block = rest->first;
