@@ -11,12 +11,14 @@ namespace hummock::heap {
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
 void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 
-// Takes a block of at most kMaxNear bytes from the thread's near cache; null: none. Spans there belong to no
-// first-class heap.
+// Takes a block of at most kMaxNear bytes from the thread's near cache, for no first-class heap; null: none.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  return pages::take_near(heap->near_cache, slots);
+  SlabHeader* header = pages::take_near(heap->near_cache, slots);
+  // The span may have been a slab since it was in this cache.
+  if (header != nullptr) header->user = nullptr;
+  return header;
 }
 
 // Claims the block for the caller's free or move: a span's kind is free from now on, and a huge block's start

@@ -145,3 +145,32 @@ TEST_CASE("a slab whose blocks others freed in part goes back with its own threa
     }
   }).join();
 }
+
+TEST_CASE("a large block whose span was a slab of this thread in between") {
+  constexpr size_t kLarge = 2 * kSlotSize, kLong = 11 << 10;
+  REQUIRE(slab::kTable.row[slab::class_of(kLong)].slots == 2);
+  hummock_free(hummock_malloc(64));
+  const unsigned near_cache = heap::thread_heap->near_cache;
+  hummock_trim(0);
+  hummock_free(hummock_malloc(kLarge));
+  void* large = hummock_malloc(kLarge);  // the near cache's entry leads there
+  SlabHeader* span = pages::header_of(large);
+  void* other = hummock_malloc(kLarge);
+  // Another near cache has it, until the next one comes; then it is for all.
+  std::thread([&] {
+    hummock_free(hummock_malloc(64));
+    REQUIRE(heap::thread_heap->near_cache != near_cache);
+    hummock_free(large);
+    hummock_free(other);
+  }).join();
+  REQUIRE(span->kind == Kind::cached);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 100 && span->kind != Kind::slab; ++i) blocks.push_back(hummock_malloc(kLong));
+  REQUIRE(span->kind == Kind::slab);
+  REQUIRE(span->home == heap::thread_heap);
+  give(blocks);
+  heap::empty_bin(heap::thread_heap, slab::class_of(kLong));
+  REQUIRE(span->kind == Kind::cached);
+  CHECK(hummock_malloc(kLarge) == large);
+  hummock_free(large);
+}
