@@ -24,7 +24,8 @@ DoctorCommand::DoctorCommand(CLI::App& app) {
       app.add_subcommand("doctor", "say what this machine offers a memory allocator, and how to get more");
   command_->add_flag("--json", json_, "print as JSON");
   command_->add_option("--root", root_, "look at the files below this folder instead of /")
-      ->check(CLI::ExistingDirectory);
+      ->check(CLI::ExistingDirectory)
+      ->option_text("FOLDER");
 }
 
 bool DoctorCommand::chosen() const {

@@ -97,7 +97,7 @@ FiguresCommands::FiguresCommands(CLI::App& app) {
                TimeUnit::kSeconds, 0.001);
   }
   export_ = app.add_subcommand("export", "serve the figures of all processes to Prometheus");
-  export_->add_option("--listen", listen_, "address and port")->capture_default_str();
+  export_->add_option("--listen", listen_, "address and port")->type_name("ADDRESS")->capture_default_str();
   set_->add_option("assignment", assignment_, "option=value, as decay_ms=100")->required();
 }
 

@@ -37,6 +37,11 @@ class Formatter : public CLI::Formatter {
     const size_t value = name.find('{');
     return value == std::string::npos ? name : name.substr(0, value) + "[=FILE]";
   }
+  // The usage line says which words must be there, and the description what they are.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
+    return CLI::Formatter::make_option_opts(option);
+  }
 };
 
 // "help run" is another way to say "run --help".
