@@ -19,7 +19,7 @@ svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; f
 @media (max-width: 600px) { svg text { font-size: 24px } }
 .grid { stroke: var(--line) } .scroll { overflow-x: auto }
 table { border-collapse: collapse } th, td { padding: .2em 1.2em .2em 0; text-align: left }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums } tr > :last-child { white-space: nowrap }
 .better { color: var(--better) } .worse { color: var(--worse) } .warn { border-left: 4px solid var(--worse); padding-left: .8em }
 .key span { margin-right: 1.4em; white-space: nowrap } .key i { display: inline-block; width: 1.2em; height: .35em;
   vertical-align: middle; margin-right: .4em }
