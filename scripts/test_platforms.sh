@@ -10,8 +10,6 @@ slow="chaos|fuzz|fork_|figures_load|heap_ends|unwritten|trim_load|observe_load"
 no_stacks="|backtrace_test|checked_report_test"
 # These need more address space than 32 bits have: refused unmaps keep theirs, threads hold 3 GiB.
 narrow="$no_stacks|os_failure_test|kept_test"
-# qemu-arm 7.2 takes memory for unmapped that mremap left where it was (MREMAP_DONTUNMAP): blocks that grow end in a fault.
-no_remap="|api_test|large_test|model_test|os_failure_cases|sampled_test|surface_|cross_free|exchange|preload_churn"
 # With larger pages these end in a fault under qemu 7.2 with glibc's own malloc, too.
 large_pages="|churn|producer_consumer"
 
@@ -19,8 +17,7 @@ on_machine() {
   case $1 in
     aarch64) without=${QEMU_PAGESIZE:+$large_pages} ;;
     riscv64) without=$no_stacks ;;
-    armhf) without=$narrow$no_remap ;;
-    i686) without=$narrow ;;
+    armhf | i686) without=$narrow ;;
   esac
   tests/support/run_preset.sh "$PWD" "$PWD/out/$1" "$1" 0.1 platform_tests -L '^(unit|preload|stress)$' -E "$slow$without" \
     -j"${JOBS:-$(nproc)}"

@@ -64,7 +64,9 @@ using AlignedNew = void*(size_t, std::align_val_t);
 using Delete = void(void*) noexcept;
 using AlignedDelete = void(void*, std::align_val_t) noexcept;
 
-[[noreturn]] void throw_bad_alloc(size_t size) {
+// Not marked as one that does not return: gcc for ARM keeps no registers of the caller in such a function,
+// and whoever catches needs them. Returns where there is no C++ run time.
+void throw_bad_alloc() {
   void* type = find_cxx(CxxSymbol::bad_alloc_type);
   void* table = find_cxx(CxxSymbol::bad_alloc_table);
   auto* end = find_cxx<void(void*)>(CxxSymbol::bad_alloc_end);
@@ -75,7 +77,6 @@ using AlignedDelete = void(void*, std::align_val_t) noexcept;
     *exception = static_cast<void**>(table) + 2;  // past the two words before the functions
     raise(exception, type, end);
   }
-  base::die(Line() << "operator new(" << size << ") failed, and there is no C++ run time to throw bad_alloc");
 }
 
 std::new_handler handler() {
@@ -93,7 +94,11 @@ void* attempt(size_t alignment, size_t size) {
 __attribute__((noinline, cold)) void* insist(size_t alignment, size_t size) {
   for (;;) {
     const std::new_handler help = handler();
-    if (help == nullptr) throw_bad_alloc(size);
+    if (help == nullptr) {
+      throw_bad_alloc();
+      base::die(Line() << "operator new(" << size
+                       << ") failed, and there is no C++ run time to throw bad_alloc");
+    }
     help();
     if (void* block = attempt(alignment, size)) return block;
   }

@@ -167,7 +167,7 @@ bool move_pages(void* address, size_t size, size_t new_size, void* target) {
 namespace {
 
 // Emulators may take the place that pages were moved away from for unmapped, as qemu's user mode does: then
-// nothing can be given back there any more, among other things.
+// nothing can be given back there any more; with 32 bits a read there faults. So it is asked for first.
 bool place_is_kept() {
   const size_t page = page_size();
   void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -175,7 +175,13 @@ bool place_is_kept() {
   volatile char* from = static_cast<char*>(room);
   *from = 1;
   const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  bool kept = mremap(room, page, page, flags, static_cast<char*>(room) + page) != MAP_FAILED && *from == 0;
+  bool kept = mremap(room, page, page, flags, static_cast<char*>(room) + page) != MAP_FAILED;
+  if (kept) {
+    const int alone = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+    void* other = mmap(room, page, PROT_NONE, alone, -1, 0);
+    kept = other == MAP_FAILED && errno == EEXIST && *from == 0;
+    if (other != MAP_FAILED && other != room) munmap(other, page);
+  }
   if (kept) {
     *from = 1;
     kept = madvise(room, page, MADV_DONTNEED) == 0 && *from == 0;
