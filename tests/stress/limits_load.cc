@@ -74,20 +74,24 @@ void use(size_t self) {
   }
 }
 
+void set_limit(const char* name, const char* value) {
+  stress::require(hummock_option_set(name, value) == 0, "a limit");
+}
+
+// The first two limits stay until they were reached: the threads may have ended before this one runs again.
 void change_limits() {
+  while (!stop && (refused == 0 || told == 0)) usleep(300);
   support::Random random(support::run_seed() + 100);
   const char* values[] = {"none", "1", "64K", "10M", "100M", "1%", "200M", "none"};
   while (!stop) {
-    const int error =
-        hummock_option_set(random.one_in(2) ? "limit_hard" : "limit_soft", values[random.below(8)]);
-    stress::require(error == 0, "a limit");
+    set_limit(random.one_in(2) ? "limit_hard" : "limit_soft", values[random.below(8)]);
     hummock_stats_t stats = {};
     stats.size = sizeof stats;
     hummock_stats(&stats);
     usleep(300);
   }
-  hummock_option_set("limit_hard", "none");
-  hummock_option_set("limit_soft", "none");
+  set_limit("limit_hard", "none");
+  set_limit("limit_soft", "none");
 }
 
 }  // namespace
@@ -96,6 +100,8 @@ int main() {
   support::HangGuard guard(280);
   support::run_seed();
   hummock_on_limit(handler);
+  set_limit("limit_hard", "10M");
+  set_limit("limit_soft", "64K");
   std::thread changer(change_limits);
   stress::run_threads(32, use);
   stop = true;
