@@ -67,6 +67,7 @@ void* small_block(unsigned size_class) {
     return user_take(common, 0, slab::kTable.row[size_class].block_size, false);
   }
   void* block = pop_any(&heap->bins[size_class], size_class);
+  if (block == nullptr) block = take_ready(heap, &heap->bins[size_class]);
   if (block == nullptr) {
     block = refill(heap, size_class);
     tell_if_limited();
@@ -143,7 +144,7 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
 // Not inlined, so that its callers save no registers.
 __attribute__((noinline)) void* allocate_slow(Bin* bin) {
   Heap* heap = thread_heap;
-  void* block = pop_rest(heap, bin);
+  void* block = sees_every_call() ? nullptr : take_ready(heap, bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slower(heap, bin);
 }
 
@@ -272,7 +273,7 @@ namespace {
 // its owner may have asked for the good size.
 size_t claimed_room(const char* call, const void* p, size_t size) {
   const Block block = find_block(call, p);
-  const bool rounded = block.header->kind == Kind::guarded && size > block.room;
+  const bool rounded = kind_of(block.header) == Kind::guarded && size > block.room;
   return rounded ? good_size(block.room) : block.room;
 }
 
@@ -292,7 +293,7 @@ void release_claimed(const char* call, void* p, size_t align, size_t size) {
 // If p is a block at all, it has the size. Where it does not take the fast path its frees go to the slab's
 // own list, as with most blocks of C++ containers that are destroyed, or it is another thread's.
 bool is_of_size(const SlabHeader* slot, size_t size) {
-  return slot->kind == Kind::slab && slot->size_class == slab::class_of(size);
+  return kind_of(slot) == Kind::slab && slot->size_class == slab::class_of(size);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace hummock::heap {
 Block find_block(const char* call, const void* p) {
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer(call, p);
-  switch (header->kind) {
+  switch (kind_of(header)) {
     case Kind::slab:
       check_live(call, header, p);
       return {header, slab::row_of(header).block_size, nullptr};
@@ -56,7 +56,8 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return (header != nullptr && header->kind != Kind::free && header->kind != Kind::cached) || served::owns(p);
+  return (header != nullptr && kind_of(header) != Kind::free && kind_of(header) != Kind::cached) ||
+         served::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

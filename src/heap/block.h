@@ -10,12 +10,12 @@ struct Block {
   SlabHeader* header;
   size_t room;
   UserHeap* heap;  // first-class heap it belongs to, or null
-  bool is_large() const { return header->kind == Kind::large || header->kind == Kind::huge; }
+  bool is_large() const { return kind_of(header) == Kind::large || kind_of(header) == Kind::huge; }
 };
 
 // Of a live block, as find_slab finds its header.
 inline size_t room_of(const SlabHeader* header) {
-  const bool small = header->kind == Kind::slab || header->kind == Kind::own_slab;
+  const bool small = kind_of(header) == Kind::slab || kind_of(header) == Kind::own_slab;
   return small ? slab::row_of(header).block_size : header->bytes;
 }
 

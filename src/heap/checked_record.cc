@@ -31,14 +31,14 @@ unsigned char* back_guard(Record* record) {
 // The raw block in which p lies, or null.
 Record* raw_block(const void* p) {
   const SlabHeader* header = pages::find_slab(p);
-  if (header != nullptr && header->kind == Kind::own_slab) {
+  if (header != nullptr && kind_of(header) == Kind::own_slab) {
     const slab::SizeClass& row = slab::row_of(header);
     const size_t index =
         slab::block_index(row, static_cast<size_t>(static_cast<const char*>(p) - header->start));
     if (index >= header->carved) return nullptr;
     return reinterpret_cast<Record*>(header->start + index * row.block_size);
   }
-  const bool exact = header != nullptr && header->kind != Kind::free && header->kind != Kind::cached;
+  const bool exact = header != nullptr && kind_of(header) != Kind::free && kind_of(header) != Kind::cached;
   char* start = exact ? header->start : pages::enclosing_span(p).start;
   if (start == nullptr || static_cast<const char*>(p) < start) return nullptr;
   return reinterpret_cast<Record*>(start);
@@ -120,7 +120,7 @@ Inside inside_of(Record* record) {
 
 bool may_be_hollow(Record* record) {
   const SlabHeader* header = pages::find_header(record);
-  return header != nullptr && header->kind == Kind::huge && record->size > 4 * kPoisonEnds;
+  return header != nullptr && kind_of(header) == Kind::huge && record->size > 4 * kPoisonEnds;
 }
 
 void deny_inside(Record* record) {

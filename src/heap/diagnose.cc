@@ -98,7 +98,7 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
 // round.
 bool has_ended(const SlabHeader* slab) {
   for (unsigned tries = 16; tries != 0; --tries) {
-    const Kind kind = relaxed(slab->kind);
+    const Kind kind = kind_of(slab);
     const uintptr_t owner = owner_of(slab);
     if (kind == Kind::own_slab) return false;
     if (kind != Kind::slab || owner == kNobody) return true;
@@ -160,7 +160,8 @@ void bad_bin(const void* p, unsigned size_class) {
   Line line;
   line << "heap corruption among free blocks of " << slab::kTable.row[size_class].block_size << " bytes: ";
   SlabHeader* header = pages::find_slab(block);
-  const bool small = header != nullptr && (header->kind == Kind::slab || header->kind == Kind::own_slab);
+  const bool small =
+      header != nullptr && (kind_of(header) == Kind::slab || kind_of(header) == Kind::own_slab);
   if (!small || !slab::is_block(header, block)) {
     line << "a block was written to, after it was freed or past the end of another: it leads to " << p;
   } else if (!slab::looks_free(header, block)) {

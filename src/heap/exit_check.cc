@@ -57,6 +57,19 @@ void check_magazine(const Bin& bin, unsigned size_class) {
   if (block == &bin && count != count_held(bin)) bad_bin(bin.blocks, size_class);
 }
 
+// What other threads freed and take_one() would hand out.
+void check_rest(const slab::Rest& rest, unsigned size_class) {
+  if (rest.links != slab::Rest::Links::remote) return;
+  void* block = rest.first;
+  unsigned left = rest.count < kMostChecked ? rest.count : kMostChecked;
+  for (; left != 0; --left) {
+    const SlabHeader* slab = pages::find_slab(block);
+    if (slab == nullptr || slab->size_class != size_class) bad_bin(block, size_class);
+    check_marked(slab, block);
+    block = check_next(slab, block, slab::next_remote_free(slab, block));
+  }
+}
+
 }  // namespace
 
 void check_freed_lately() {
@@ -65,6 +78,7 @@ void check_freed_lately() {
   flush_remote(heap);
   for (unsigned c = 1; c < slab::kTiny; ++c) {
     check_magazine(heap->bins[c], c);
+    check_rest(heap->rest[c], c);
     if (heap->current[c] != nullptr) check_slab(heap, heap->current[c]);
     check_slabs(heap, heap->partial[c].front());
   }

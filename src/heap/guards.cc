@@ -166,7 +166,7 @@ void* allocate(size_t align, size_t size) {
 void release(const char* call, SlabHeader* header, void* p) {
   if (p != header->start) tell_misuse(call, p, base::refuse);
   Slot* slot = slot_at(p);
-  if (relaxed(header->kind) == Kind::guarded) check_canaries(call, slot);
+  if (kind_of(header) == Kind::guarded) check_canaries(call, slot);
   Kind live = Kind::guarded, freed = Kind::free;
   if (!__atomic_compare_exchange(&header->kind, &live, &freed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     double_free(call, slot);

@@ -20,7 +20,7 @@ unsigned char* before(const SlabHeader* header) {
 }
 
 bool is_freed(const Slot* slot) {
-  return relaxed(slot->header->kind) != Kind::guarded;
+  return kind_of(slot->header) != Kind::guarded;
 }
 
 void say_block(Line& line, const Slot* slot) {

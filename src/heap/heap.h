@@ -51,7 +51,7 @@ struct Bin {
   int16_t limit = 0;          // the most blocks that may stay
   uint16_t no_link = 0xffff;  // with the two before it: no address. Of 32 bits `room` alone is none.
   uint64_t multiplier = 0;    // of the class: see slab/size_class.h
-  uint32_t seen = 0;          // the lower half of `blocks` at the last look
+  uint32_t seen = 0;          // what first_blocks() was at the last look
   uint16_t direct = 1;        // blocks to be freed straight to slabs until the next look
   bool asked = false;         // malloc found nothing here since the last flush
   bool refused = false;       // the magazine was refused more room; until the next look
@@ -131,6 +131,12 @@ void release_sized(void* p, size_t size);  // in heap/release.h; null does nothi
 void release_aligned_sized(void* p, size_t align, size_t size);
 bool trim(size_t keep);
 bool owns(const void* p);
+
+// A hint: it is another one after most mallocs and frees of the class.
+inline uint32_t first_blocks(const Heap* heap, unsigned size_class) {
+  const auto rest = reinterpret_cast<uintptr_t>(heap->rest[size_class].first);
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(heap->bins[size_class].blocks) ^ rest);
+}
 
 // How many free blocks of a class a heap has, in its magazine and its rest.
 inline size_t count_at_hand(const Heap* heap, unsigned size_class) {

@@ -43,7 +43,7 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
 }
 
 void account(UserHeap* owner, SlabHeader* header) {
-  header->user = owner;
+  set_relaxed(header->user, owner);
   if (owner != nullptr) owner->large.push_front(header);
 }
 
@@ -64,7 +64,7 @@ void claimed_before(const char* call, const void* start) {
 }
 
 Kind claim_large(const char* call, SlabHeader* header) {
-  if (relaxed(header->kind) != Kind::huge) return claim_span(call, header), Kind::large;
+  if (kind_of(header) != Kind::huge) return claim_span(call, header), Kind::large;
   const void* start = header->start;
   if (!pages::leave_mapping(start)) claimed_before(call, start);
   return Kind::huge;
@@ -86,7 +86,8 @@ void release_large(SlabHeader* header, Kind kind) {
 
 void clear_large(SlabHeader* header) {
   // A program may use little of a very large block: memory that is not there needs no zeroing.
-  const bool gone = header->kind == Kind::huge && !os::kMustCommit && os::purge(header->start, header->bytes);
+  const bool gone =
+      kind_of(header) == Kind::huge && !os::kMustCommit && os::purge(header->start, header->bytes);
   if (!gone) memset(header->start, 0, header->bytes);
 }
 
@@ -108,7 +109,7 @@ SlabHeader* resize_span(SlabHeader* header, size_t size, bool may_move) {
 
 void* resize_large(SlabHeader* header, size_t size, bool may_move) {
   if (header->user != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
-  const bool is_huge = relaxed(header->kind) == Kind::huge;
+  const bool is_huge = kind_of(header) == Kind::huge;
   if (is_huge ? size < kWorthAMapping && !creeps(header->bytes, size) : size <= slab::kMaxSmall)
     return nullptr;
   const Kind kind = claim_large("realloc", header);

@@ -15,10 +15,7 @@ void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  SlabHeader* header = pages::take_near(heap->near_cache, slots);
-  // The span may have been a slab since it was in this cache.
-  if (header != nullptr) header->user = nullptr;
-  return header;
+  return pages::take_near(heap->near_cache, slots);
 }
 
 // Claims the block for the caller's free or move: a span's kind is free from now on, and a huge block's start

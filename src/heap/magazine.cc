@@ -153,7 +153,7 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   heap->hand = static_cast<uint8_t>(heap->hand % (slab::kClasses - 1) + 1);
   Bin& bin = heap->bins[heap->hand];
   if (heap->hand == except) return false;
-  const auto now = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bin.blocks));
+  const uint32_t now = first_blocks(heap, heap->hand);
   const bool used = bin.seen != now;
   bin.seen = now;
   return (!used || hurry) && flush_step(heap, heap->hand);

@@ -248,7 +248,7 @@ constexpr unsigned kBlocksPerRead = 256;
 uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
   // The flag may have outlived its slab, and the slot may be inside another one now.
-  if (!mine || slab->kind == Kind::interior) return unqueue(slab), 0;
+  if (!mine || kind_of(slab) == Kind::interior) return unqueue(slab), 0;
   // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
   if (slab == heap->current[slab->size_class]) return 0;

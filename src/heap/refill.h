@@ -3,7 +3,6 @@
 #define HUMMOCK_HEAP_REFILL_H
 
 #include "heap/allocate.h"
-#include "heap/attach.h"
 #include "heap/diagnose.h"
 #include "heap/heap.h"
 
@@ -23,9 +22,9 @@ void* refill(Heap* heap, unsigned size_class);
 
 // Returns a block of the class's rest, if the bin is empty and one is ready. Else null, as for threads
 // without a heap.
-__attribute__((always_inline)) inline void* pop_rest(Heap* heap, Bin* bin) {
+__attribute__((always_inline)) inline void* take_ready(Heap* heap, Bin* bin) {
   slab::Rest* rest = &heap->rest[bin - heap->bins];
-  if (rest->ready == 0 || bin->blocks != bin || sees_every_call()) return nullptr;
+  if (rest->ready == 0 || bin->blocks != bin) return nullptr;
   bin->asked = true;
   return slab::take_one(rest, bin);
 }

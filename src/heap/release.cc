@@ -65,7 +65,7 @@ void release_in_slab(SlabHeader* slab, void* p) {
 
 void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   // We are in the middle of a list, so there is no way back.
-  if (slab->kind != Kind::slab) bad_pointer("free", p, base::die);
+  if (kind_of(slab) != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
   if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
   if (!reclaim(heap, slab)) return release_remote(heap, slab, p, note_check(p));
@@ -80,7 +80,7 @@ namespace {
 void release_mapped(void* p) {
   if (!pages::leave_mapping(p)) bad_pointer("free", p);
   SlabHeader* header = pages::header_before(p);
-  if (header->kind != Kind::huge || header->start != p) bad_pointer("free", p);
+  if (kind_of(header) != Kind::huge || header->start != p) bad_pointer("free", p);
   if (header->user == nullptr) return release_far(header, Kind::huge);
   pages::enter_mapping(p);
   user_give(header->user, p);
@@ -91,7 +91,7 @@ __attribute__((noinline)) void release_unserved(void* p) {
   if (reinterpret_cast<uintptr_t>(p) % kRegionSize == 0) return release_mapped(p);
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer("free", p);
-  switch (header->kind) {
+  switch (kind_of(header)) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
@@ -115,7 +115,7 @@ __attribute__((noinline)) void release_other(void* p) {
 
 // A large block of no first-class heap. Exact, because the header has the block's start.
 bool is_large(const SlabHeader* slot, const void* p) {
-  return slot->kind == Kind::large && slot->start == p && slot->user == nullptr;
+  return kind_of(slot) == Kind::large && slot->start == p && slot->user == nullptr;
 }
 
 __attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
@@ -184,11 +184,11 @@ __attribute__((noinline)) void release_own_direct(void* p, SlabHeader* slot, Hea
 // take back; *check is noted then. Else null.
 __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot, const Heap* heap, void* p,
                                                                uint32_t* check) {
-  const Kind kind = relaxed(slot->kind);
+  const Kind kind = kind_of(slot);
   if (kind != Kind::slab && kind != Kind::interior) return nullptr;
   SlabHeader* slab = kind == Kind::slab ? slot : slot - slot->back;
   // The later slot may belong to a first-class heap's slab.
-  if (relaxed(slab->kind) != Kind::slab || slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
+  if (kind_of(slab) != Kind::slab || slab::is_tiny(slab) || relaxed(slab->home) == heap) return nullptr;
   os::fetch_for_write(p);
   if (!slab::is_start(slot, slab::row_of(slab).multiplier, p)) return nullptr;
   *check = note_check(p);

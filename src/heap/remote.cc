@@ -113,7 +113,7 @@ RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab) {
 // Steps 2 and 3 for one block; between them is a fence. `next` is the block after it in its chain, or null.
 void take(SlabHeader* slab, void* block, uint32_t check, const void* next) {
   // Otherwise the slab has ended: another free of one of its blocks was its last.
-  if (__builtin_expect(slab->kind != Kind::slab, false)) bad_bin(block, slab->size_class);
+  if (__builtin_expect(kind_of(slab) != Kind::slab, false)) bad_bin(block, slab->size_class);
   if (__builtin_expect(slab::is_tiny(slab), false)) return slab::link_tiny(slab, block, next);
   if (__builtin_expect(!take_check(block, check, next), false)) bad_bin(block, slab->size_class);
 }

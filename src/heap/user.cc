@@ -201,7 +201,7 @@ void user_give(UserHeap* heap, void* p) {
 void user_take_back(UserHeap* heap, void* p) {
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr || header->user != heap) bad_pointer("free", p);
-  give(heap, "free", header, p, relaxed(header->kind) != Kind::own_slab);
+  give(heap, "free", header, p, kind_of(header) != Kind::own_slab);
 }
 
 void user_destroy(UserHeap* heap) {

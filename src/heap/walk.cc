@@ -146,7 +146,7 @@ HUMMOCK_RACY bool is_live(const SlabHeader* slab, const void* p) {
 int utilisation(const void* p) {
   const SlabHeader* header = p != nullptr ? pages::find_slab(const_cast<void*>(p)) : nullptr;
   if (header == nullptr) return -1;
-  const Kind kind = relaxed(header->kind);
+  const Kind kind = kind_of(header);
   if (kind == Kind::large || kind == Kind::huge || kind == Kind::guarded)
     return p == header->start ? 100 : -1;
   if ((kind != Kind::slab && kind != Kind::own_slab) || !is_live(header, p)) return -1;

@@ -15,7 +15,7 @@ HUMMOCK_RACY void look_at_slab(const SlabHeader* header, Seen* seen) {
 }  // namespace
 
 HUMMOCK_RACY Seen look_at(const SlabHeader* header) {
-  Seen seen = {relaxed(header->kind), header->size_class, 0, 0, 0, header->bytes, header->user};
+  Seen seen = {kind_of(header), header->size_class, 0, 0, 0, header->bytes, header->user};
   if (!seen.is_slab()) return seen;
   if (seen.size_class == 0 || seen.size_class >= slab::kClasses) {  // it is being made
     seen.kind = Kind::free;

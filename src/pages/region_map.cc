@@ -47,7 +47,7 @@ SlabHeader* find_header(const void* p) {
 
 SlabHeader* find_slab(const void* p) {
   SlabHeader* header = find_header(p);
-  return header != nullptr && header->kind == Kind::interior ? header - header->back : header;
+  return header != nullptr && kind_of(header) == Kind::interior ? header - header->back : header;
 }
 
 bool enter_region(void* base) {

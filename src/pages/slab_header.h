@@ -62,7 +62,7 @@ struct SlabHeader {
   char* start;       // first byte of the first block
   uint16_t carved;   // blocks carved so far; ≤ capacity
   uint16_t live;  // blocks in use, with those in a bin's lists and those that others freed and nobody drained
-  Kind kind;  // atomic for large, huge and guarded blocks and cached spans: who exchanges it owns them
+  Kind kind;      // atomic for large, huge and guarded blocks and cached spans: who exchanges it owns them
   uint8_t size_class;
   uint8_t back;  // interior: slots back to the slab's header
   bool full;     // owned: it is in the heap's list of full slabs
@@ -83,13 +83,13 @@ struct SlabHeader {
     uint32_t notify;  // slab: how many remote frees make it worth a look
     uint32_t entry;   // cached: the number of the entry that it was put into last. Atomic, relaxed: a figure
   };
-  uint16_t slots;        // slots of the span
-  uint16_t capacity;     // blocks it has room for
-  bool listed;           // shared: it is in its shard's list. Guarded by the shard's lock.
-  bool home_frees;       // its own thread freed here after it was full: keep it when full again
-  bool advised;          // huge: transparent huge pages were asked for
-  bool fronted;          // huge: an inaccessible slot is before the headers
-  SlabHeader* prev;      // of `next`
+  uint16_t slots;     // slots of the span
+  uint16_t capacity;  // blocks it has room for
+  bool listed;        // shared: it is in its shard's list. Guarded by the shard's lock.
+  bool home_frees;    // its own thread freed here after it was full: keep it when full again
+  bool advised;       // huge: transparent huge pages were asked for
+  bool fronted;       // huge: an inaccessible slot is before the headers
+  SlabHeader* prev;   // of `next`
   union {
     SlabHeader* huge_prev;
     GonePages gone;  // slab
@@ -131,6 +131,9 @@ inline void set_relaxed(T& word, T value) {
 // For functions that read what other threads write, as it is. They must follow nothing that they read.
 #define HUMMOCK_RACY __attribute__((no_sanitize("thread")))
 
+inline Kind kind_of(const SlabHeader* header) {
+  return relaxed(header->kind);
+}
 inline uintptr_t owner_of(const SlabHeader* slab) {
   return relaxed(slab->owner);
 }

@@ -101,7 +101,7 @@ uint32_t cached_slots() {
     const Entry entry = entry_of(number);
     const SlabHeader* span = relaxed(entry.span);
     // Two entries may lead to one span.
-    const bool there = is_span(span) && relaxed(span->kind) == Kind::cached;
+    const bool there = is_span(span) && kind_of(span) == Kind::cached;
     if (there && relaxed(span->entry) == number) sum += entry.slots;
   }
   return sum;

@@ -49,9 +49,12 @@ inline bool is_span(const SlabHeader* entry) {
 }
 
 // Changes a cached span's kind. True: the caller owns it now. acquire: pairs with the release of whoever made
-// it cached, so that we see the header as it was left.
+// it cached, so that we see the header as it was left. First a look: an exchange that fails takes the line
+// from whoever has the span now.
 inline bool take_cached(SlabHeader* span, Kind kind) {
-  Kind cached = Kind::cached;
+  Kind cached;
+  __atomic_load(&span->kind, &cached, __ATOMIC_SEQ_CST);
+  if (cached != Kind::cached) return false;
   return __atomic_compare_exchange(&span->kind, &cached, &kind, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
@@ -59,8 +62,7 @@ SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span);
 // Takes the entry's span as one of this kind, or null.
 inline SlabHeader* take_entry(SlabHeader*& entry, unsigned slots, Kind kind) {
   SlabHeader* span = relaxed(entry);
-  // First a plain look: an exchange that fails takes the line from whoever has the span now.
-  if (!is_span(span) || relaxed(span->kind) != Kind::cached || !take_cached(span, kind)) return nullptr;
+  if (!is_span(span) || !take_cached(span, kind)) return nullptr;
   return __builtin_expect(span->slots == slots, true) ? span : leave_entry(entry, span);
 }
 

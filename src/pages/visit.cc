@@ -27,8 +27,8 @@ Extent enclosing_span(const void* p) {
   const SlabHeader* header = find_in_region(p);
   if (header == nullptr) return enclosing_huge(p);
   for (unsigned slots = 1; slot_of(header) != 0; ++slots, --header) {
-    if (header->kind == Kind::large && header->slots >= slots) return {header->start, header->bytes};
-    if (header->kind != Kind::free) return {};
+    if (kind_of(header) == Kind::large && header->slots >= slots) return {header->start, header->bytes};
+    if (kind_of(header) != Kind::free) return {};
   }
   return {};
 }

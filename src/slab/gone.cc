@@ -71,7 +71,7 @@ uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
 }
 
 bool can_purge(const SlabHeader* slab) {
-  return slab->kind == Kind::slab && !is_tiny(slab) && pages::can_purge_inside(slab);
+  return kind_of(slab) == Kind::slab && !is_tiny(slab) && pages::can_purge_inside(slab);
 }
 
 uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {

@@ -209,6 +209,8 @@ void destroy(SlabHeader* slab) {
   if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
+  set_relaxed(slab->kind, Kind::free);
+  set_relaxed(slab->user, static_cast<heap::UserHeap*>(nullptr));  // large blocks may come next
   for (unsigned i = 1; i < slab->slots; ++i) set_relaxed(slab[i].kind, Kind::free);
   pages::release_span(slab);
 }

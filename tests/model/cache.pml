@@ -14,14 +14,19 @@ byte holder = 1;  // whose the span is; 0: nobody's
 byte entry[3];  // the first is no thread's
 byte done;
 
+// take_cached: a look, then the exchange.
 inline exchange(to, me, won) {
   won = 0;
-  atomic {
-    if
-    :: kind == CACHED -> assert(holder == 0); kind = to; holder = me; won = 1
-    :: else
-    fi
-  }
+  if
+  :: kind == CACHED ->
+     atomic {
+       if
+       :: kind == CACHED -> assert(holder == 0); kind = to; holder = me; won = 1
+       :: else
+       fi
+     }
+  :: else
+  fi
 }
 
 // keep_entry, keep_in_other. The entry may be refused to it.

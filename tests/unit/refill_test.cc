@@ -57,7 +57,7 @@ TEST_CASE("a class that is swept while it is filled has lost no block") {
   heap::Bin& bin = heap->bins[size_class];
   while (bin.blocks != &bin) blocks.insert(blocks.begin(), hummock_malloc(kSize));
   // The next time that it is filled it is this class's turn to be swept.
-  bin.seen = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(bin.blocks));
+  bin.seen = heap::first_blocks(heap, size_class);
   heap->refills = 255;
   heap->hand = static_cast<uint8_t>(size_class - 1);
   heap::note_freed();
