@@ -90,7 +90,7 @@ SlabHeader* keep_far(SlabHeader* span) {
   const unsigned slots = span->slots;
   if (slots > kFarLengths) return span;
   set_relaxed(span->entry, uint32_t{kNearCaches * kNearLengths + slots - 1});
-  const Kind cached = Kind::cached;
+  Kind cached = Kind::cached;
   __atomic_store(&span->kind, &cached, __ATOMIC_SEQ_CST);
   return keep_entry(far_cache[slots - 1].span, span, slots);
 }
