@@ -2,6 +2,7 @@
 // starts nothing in them and keeps nothing of them open; a process that ends meanwhile is not in the next
 // answer.
 #include <httplib.h>
+#include <netdb.h>
 
 #include <cerrno>
 #include <charconv>
@@ -78,6 +79,14 @@ int fail(const std::string& what) {
   return 1;
 }
 
+// Is there such a host? What errno says when a name is not found depends on the system's resolvers.
+bool is_known(const char* host) {
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host, nullptr, nullptr, &found) != 0) return false;
+  freeaddrinfo(found);
+  return true;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -102,8 +111,9 @@ int main(int count, char** arguments) {
   const int bound = place.port == 0                         ? server.bind_to_any_port(host)
                     : server.bind_to_port(host, place.port) ? place.port
                                                             : -1;
-  const bool refused = errno != 0 && errno != ENOENT;  // else the name was not found, nor perhaps /etc/hosts
-  if (bound < 0) return fail(address + ": " + (refused ? strerror(errno) : "there is no such address"));
+  const int error = errno;
+  if (bound < 0)
+    return fail(address + ": " + (is_known(host) ? strerror(error) : "there is no such address"));
   // Port 0 has become one; the line says which.
   printf("hummock export: http://%s:%d/metrics\n", address.substr(0, address.rfind(':')).c_str(), bound);
   fflush(stdout);
