@@ -154,10 +154,10 @@ void unload_and_load() {
     dll.free(block);
     CHECK(FreeLibrary(dll.module));
     CHECK(GetModuleHandleA("hummock_bi.dll") == nullptr);
-    if (i == 0) first = committed_by_system();
+    if (i == 1) first = committed_by_system();  // Wine itself may grow until then
   }
   const size_t last = committed_by_system();
-  printf("committed after unloading: %zu, nine times later %zu\n", first, last);
+  printf("committed after unloading: %zu, eight times later %zu\n", first, last);
   CHECK(last < first + (2 << 20));
 }
 
