@@ -121,10 +121,6 @@ __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   return find_block("malloc_usable_size", p).room;
 }
 
-}  // namespace
-
-namespace {
-
 // Apart, so that the way past it saves no registers.
 __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {

@@ -56,8 +56,7 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return (header != nullptr && kind_of(header) != Kind::free && kind_of(header) != Kind::cached) ||
-         served::owns(p);
+  return (header != nullptr && is_in_use(header)) || served::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

@@ -38,7 +38,7 @@ Record* raw_block(const void* p) {
     if (index >= header->carved) return nullptr;
     return reinterpret_cast<Record*>(header->start + index * row.block_size);
   }
-  const bool exact = header != nullptr && kind_of(header) != Kind::free && kind_of(header) != Kind::cached;
+  const bool exact = header != nullptr && is_in_use(header);
   char* start = exact ? header->start : pages::enclosing_span(p).start;
   if (start == nullptr || static_cast<const char*>(p) < start) return nullptr;
   return reinterpret_cast<Record*>(start);

@@ -134,6 +134,11 @@ inline void set_relaxed(T& word, T value) {
 inline Kind kind_of(const SlabHeader* header) {
   return relaxed(header->kind);
 }
+// Has a program something there? Not in a cached span either.
+inline bool is_in_use(const SlabHeader* header) {
+  const Kind kind = kind_of(header);
+  return kind != Kind::free && kind != Kind::cached;
+}
 inline uintptr_t owner_of(const SlabHeader* slab) {
   return relaxed(slab->owner);
 }
