@@ -113,6 +113,7 @@ void detach(void* record) {
   heap->in_hook = false;
   recording::end_thread(heap);
   seal_inbox(heap);
+  settle_freed(heap);
   keep_record(heap);
 }
 

@@ -22,7 +22,7 @@ constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
 constexpr unsigned kSlabsPerStep = 3;     // slabs with purged pages
 constexpr unsigned kCallsPerStep = 3;     // to the system
-constexpr size_t kFewestLooks = 32;       // of a round of frees
+constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 // In `seen`, beside the count:
@@ -42,10 +42,10 @@ struct Round {
 Round by_ticks, by_frees;
 bool again;          // this round of ticks saw something that is worth another one
 bool at_once;        // this round of ticks purges at the first look
-size_t resting;      // bytes that this round of frees saw, freed by others and not drained
-size_t rested;       // the same in the last round
+size_t resting;      // bytes that this round of frees saw and may purge
 bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
+size_t stuck;  // of slab::returned_bytes, what the last round of frees could not purge. Atomic, relaxed.
 
 // Racy: the slab is not ours yet. can_purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
@@ -75,20 +75,13 @@ size_t most_resting() {
   const size_t regret = pages::slab_regret.value.bytes();
   return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
 }
-size_t rests() {
-  return rested > resting ? rested : resting;
-}
-bool rests_much() {
-  return rests() > most_resting();
-}
 
-// The looks of a round of frees. Two rounds end before the bound can be exceeded: the first sees a slab, the
-// second purges it.
-size_t looks_per_round() {
-  const size_t most = most_resting();
-  const size_t now = rests();
-  const size_t looks = now < most ? (most - now) / 2 / kFreedPerLook : 0;
-  return looks > kFewestLooks ? looks : kFewestLooks;
+// More bytes wait for the owners of their slabs than may, apart from those that a round could not purge.
+bool rests_much() {
+  const ptrdiff_t figure = relaxed(slab::returned_bytes.value);
+  const size_t returned = figure > 0 ? static_cast<size_t>(figure) : 0;
+  if (returned < relaxed(stuck)) set_relaxed(stuck, returned);
+  return returned > most_resting() + relaxed(stuck);
 }
 
 // Notes the count, and who saw it. True: a round of this kind saw the same count before, and the slab was not
@@ -172,10 +165,11 @@ size_t step_by_ticks(uint64_t now, unsigned* calls) {
 }
 
 size_t step_by_frees(unsigned* calls) {
-  const size_t headers = relaxed(pages::used_slots) / looks_per_round() + 1;
+  const size_t headers = relaxed(pages::used_slots) / kLooksPerRound + 1;
   const size_t bytes = step(by_frees, headers, Look::after_frees, calls);
   if (!by_frees.under_way) {
-    rested = resting;
+    const ptrdiff_t rest = relaxed(slab::returned_bytes.value) - static_cast<ptrdiff_t>(resting);
+    set_relaxed(stuck, rest > 0 ? static_cast<size_t>(rest) : size_t{0});
     resting = 0;
   }
   return bytes;
@@ -201,7 +195,7 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
 }  // namespace
 
 bool look_after_frees() {
-  if (options::values.decay_ms < 0 || !idle_lock.try_lock()) return false;
+  if (options::values.decay_ms < 0 || !rests_much() || !idle_lock.try_lock()) return false;
   unsigned calls = kCallsPerStep;
   os::Event event;
   const size_t bytes = step_by_frees(&calls);

@@ -5,6 +5,8 @@
 #include "heap/allocate.h"
 #include "heap/diagnose.h"
 #include "heap/heap.h"
+#include "heap/idle.h"
+#include "shard/shard.h"
 
 namespace hummock::heap {
 
@@ -83,9 +85,21 @@ inline void flush_remote(Heap* heap) {
   while (flush_some_remote(heap)) {
   }
 }
-// slab::push_remote, and what must follow: it posts the slab, or calls its shard. True: it looked at the
-// slab, and may have ended it.
-bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
+// Adds what the thread freed to slab::returned_bytes.
+inline void settle_freed(Heap* heap) {
+  slab::note_returned(static_cast<ptrdiff_t>(heap->handed_over - heap->noted));
+  heap->handed_over = heap->noted = 0;
+}
+// What must follow a push that took a count over a bound: it posts the slab, or calls its shard. True: it
+// looked at the slab, and may have ended it.
+bool after_push(SlabHeader* slab, bool must_queue);
+// slab::push_remote, and what must follow. The result is after_push's.
+inline bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0) {
+  const slab::Pushed pushed = slab::push_remote(slab, first, last, count, gone);
+  note_freed();
+  const bool acts = pushed.must_queue || shard::must_settle(slab, pushed.old, count);
+  return __builtin_expect(acts, false) && after_push(slab, pushed.must_queue);
+}
 // Clears the queued flag of a slab that is not the caller's, and acts on what came back meanwhile.
 void unqueue(SlabHeader* slab);
 

@@ -29,17 +29,15 @@ bool post(SlabHeader* slab) {
 
 }  // namespace
 
-bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
-  const slab::Pushed pushed = slab::push_remote(slab, first, last, count, gone);
-  bool settled = false;
-  if ((pushed.old & slab::kSharedBit) != 0) {
-    settled = shard::after_remote_free(slab, pushed.old, count);
-  } else if (pushed.must_queue && !post(slab)) {
-    unqueue(slab);  // the owner left between our push and now
-    settled = true;
+__attribute__((noinline)) bool after_push(SlabHeader* slab, bool must_queue) {
+  if (!must_queue) {
+    shard::settle(slab);
+  } else if (post(slab)) {
+    return false;
+  } else {
+    unqueue(slab);  // the owner left between the push and now
   }
-  note_freed();
-  return settled;
+  return true;
 }
 
 void unqueue(SlabHeader* slab) {
@@ -47,7 +45,7 @@ void unqueue(SlabHeader* slab) {
     // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our reader.
     uint64_t word = __atomic_and_fetch(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
     // While the flag was set, nobody else could notify the slab's present owner, or its shard.
-    if ((word & slab::kSharedBit) != 0) return shard::reconsider(slab);
+    if ((word & slab::kSharedBit) != 0) return shard::settle(slab);
     const uint32_t count = slab::count_of(word);
     if (count == 0 || count < __atomic_load_n(&slab->notify, __ATOMIC_RELAXED)) return;
     const uintptr_t owner = owner_of(slab) & ~kDirect;
@@ -181,7 +179,8 @@ __attribute__((noinline)) void give_back_more(Heap* heap) {
   if (pages::is_behind()) {
     tick(kCallsAfterFree);
   } else if (heap->handed_over >= kFreedPerLook) {
-    heap->handed_over = look_after_frees() ? kFreedPerLook : 0;
+    settle_freed(heap);
+    if (look_after_frees()) heap->handed_over = heap->noted = kFreedPerLook;
   }
 }
 
@@ -227,6 +226,7 @@ void claim_block(SlabHeader* slab, void* p) {
 
 void release_remote_now(SlabHeader* slab, void* p) {
   claim_block(slab, p);
+  slab::note_returned(static_cast<ptrdiff_t>(slab::row_of(slab).block_size));
   hand_over(slab, p, p, 1);
 }
 

@@ -69,7 +69,8 @@ bool finish(Shard& shard, SlabHeader* slab) {
   return true;
 }
 
-// Acts on the state of a shared slab. Idempotent, so it may be called on suspicion.
+}  // namespace
+
 void settle(SlabHeader* slab) {
   Shard& shard = shards[shard_of(slab)];
   shard.lock.lock();
@@ -86,8 +87,6 @@ void settle(SlabHeader* slab) {
   if (!slab->listed && slab::count_of(word) >= slab->notify) enlist(shard, slab);
   shard.lock.unlock();
 }
-
-}  // namespace
 
 void give_away(SlabHeader* slab, heap::Heap* home) {
   const uint32_t want = slab::worth_while(slab);
@@ -125,22 +124,6 @@ bool reclaim(SlabHeader* slab, heap::Heap* heap) {
   if (!is_shared(slab)) return false;
   take_over(shard, slab, heap);
   return true;
-}
-
-bool after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count) {
-  // The push that takes the count over a bound acts on it; a count already beyond it was acted on.
-  const uint32_t before = slab::count_of(old);
-  const uint32_t now = before + count;
-  const uint32_t notify = __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
-  const uint32_t live = __atomic_load_n(&slab->shared_live, __ATOMIC_RELAXED);
-  const bool acts = (before < notify && now >= notify) || now >= live;
-  if (acts) settle(slab);
-  return acts;
-}
-
-void reconsider(SlabHeader* slab) {
-  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
-  if ((word & slab::kSharedBit) != 0) settle(slab);
 }
 
 namespace {

@@ -17,12 +17,20 @@ SlabHeader* adopt(unsigned size_class, heap::Heap* heap);
 // Takes this slab for `heap`, if it is still shared.
 bool reclaim(SlabHeader* slab, heap::Heap* heap);
 
-// Call it after a free into a shared slab replaced `old` and added `count`. Lists the slab if it is now worth
-// adopting, or destroys it if it is empty. False: neither can be.
-bool after_remote_free(SlabHeader* slab, uint64_t old, uint32_t count);
+// A push replaced `old` and added `count`. True if that took the count of a shared slab over a bound: then
+// call settle(). A count already beyond it was acted on.
+inline bool must_settle(const SlabHeader* slab, uint64_t old, uint32_t count) {
+  if ((old & slab::kSharedBit) == 0) return false;
+  const uint32_t before = slab::count_of(old);
+  const uint32_t now = before + count;
+  const uint32_t notify = __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
+  const uint32_t live = __atomic_load_n(&slab->shared_live, __ATOMIC_RELAXED);
+  return (before < notify && now >= notify) || now >= live;
+}
 
-// Looks at a slab whose queued flag the caller has just cleared, and acts on its state if it is shared.
-void reconsider(SlabHeader* slab);
+// Lists a shared slab if it is worth adopting, or destroys it if it is empty. Idempotent, so it may be called
+// on suspicion; a slab that is no longer shared stays as it is.
+void settle(SlabHeader* slab);
 
 // Purges pages that hold only free blocks in all listed slabs; `heap` owns each slab meanwhile. Returns the
 // bytes that it purged.

@@ -176,6 +176,7 @@ size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
   const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
   leave_out(slab, held, chain, gone);  // first: the links are in the pages
   if (gone != 0) {
+    note_taken(slab, count_gone(slab, gone));
     held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
     // relaxed: push_remote releases it, together with the flag that says that it counts.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);

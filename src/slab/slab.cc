@@ -102,6 +102,7 @@ void check_free(const SlabHeader* slab, void* block) {
 }  // namespace
 
 base::OwnLine<uintptr_t> secret_word;
+base::OwnLine<ptrdiff_t> returned_bytes;
 
 void make_secret(uint64_t random) {
   uint64_t word = random;
@@ -335,6 +336,7 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
   } while (!__atomic_compare_exchange_n(&slab->remote, &word, word & left, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE));
   set_relaxed(slab->gone.seen, uint16_t{0});
+  note_taken(slab, count_of(word) - (gone == 0 ? 0 : count_gone(slab, gone)));
   *returned = {chain_of(word), count_of(word), gone};
   return true;
 }
@@ -346,26 +348,6 @@ uint32_t drain(SlabHeader* slab) {
   slab->free = relink(slab, &rest, count, slab->free);
   slab->live = static_cast<uint16_t>(slab->live - count);
   return count;
-}
-
-Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone) {
-  uint64_t old = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  for (;;) {
-    void* chain = chain_of(old);
-    if (first != nullptr) {
-      link_remote(slab, last, chain);
-      chain = first;
-    }
-    const uint32_t now = count_of(old) + count;
-    const uint64_t flags = old & (kQueued | kSharedBit);
-    const bool queue = flags == 0 && now >= __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
-    const uint64_t fresh = pack(chain, now, (queue ? kQueued : flags) | (old & kGoneBits) | gone);
-    // release: pairs with take_remote's acquire (the links). acquire: what the giver wrote before it
-    // set the shared bit (owner, shared_live, notify) is seen by whoever finds the bit.
-    if (__atomic_compare_exchange_n(&slab->remote, &old, fresh, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      return {old, queue};
-    }
-  }
 }
 
 void check_empty(SlabHeader* slab, const Returned& returned) {

@@ -101,6 +101,17 @@ void open_frees(SlabHeader* slab);
 // From now on the slab's lists are for this bin. The blocks of its free list move to `rest` and are in use.
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest);
 
+// Bytes of the blocks that others freed, that nobody has taken, and that are in no page that is gone. Atomic,
+// relaxed: a figure. It may be too low, because threads add what they freed in steps (heap/remote.cc).
+extern base::OwnLine<ptrdiff_t> returned_bytes;
+inline void note_returned(ptrdiff_t bytes) {
+  __atomic_fetch_add(&returned_bytes.value, bytes, __ATOMIC_RELAXED);
+}
+// The same for so many blocks of a slab that are taken, or whose pages go.
+inline void note_taken(const SlabHeader* slab, uint32_t blocks) {
+  if (blocks != 0) note_returned(-static_cast<ptrdiff_t>(size_t{blocks} * row_of(slab).block_size));
+}
+
 // What other threads freed: a chain, and the blocks of pages that are gone. The count includes both.
 struct Returned {
   void* chain;
@@ -222,7 +233,26 @@ struct Pushed {
 // Adds `count` linked blocks to the remote word. Sets the queued flag if the slab is owned and not queued,
 // and `notify` is reached. With `gone` (kGone, kTurn) the count includes the blocks of gone.remote, and the
 // chain may be null.
-Pushed push_remote(SlabHeader* slab, void* first, void* last, uint32_t count, uint64_t gone = 0);
+__attribute__((always_inline)) inline Pushed push_remote(SlabHeader* slab, void* first, void* last,
+                                                         uint32_t count, uint64_t gone = 0) {
+  uint64_t old = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  for (;;) {
+    void* chain = chain_of(old);
+    if (first != nullptr) {
+      link_remote(slab, last, chain);
+      chain = first;
+    }
+    const uint32_t now = count_of(old) + count;
+    const uint64_t flags = old & (kQueued | kSharedBit);
+    const bool queue = flags == 0 && now >= __atomic_load_n(&slab->notify, __ATOMIC_RELAXED);
+    const uint64_t fresh = pack(chain, now, (queue ? kQueued : flags) | (old & kGoneBits) | gone);
+    // release: pairs with take_remote's acquire (the links). acquire: what the giver wrote before it
+    // set the shared bit (owner, shared_live, notify) is seen by whoever finds the bit.
+    if (__atomic_compare_exchange_n(&slab->remote, &old, fresh, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      return {old, queue};
+    }
+  }
+}
 
 // Blocks that are free, or not carved yet.
 inline uint32_t available(const SlabHeader* slab) {
