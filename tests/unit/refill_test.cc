@@ -174,3 +174,35 @@ TEST_CASE("a large block whose span was a slab of this thread in between") {
   CHECK(hummock_malloc(kLarge) == large);
   hummock_free(large);
 }
+
+TEST_CASE("the bytes that others freed are counted until somebody takes them, whatever happens to them") {
+  const auto counted = [] { return static_cast<size_t>(relaxed(slab::returned_bytes.value)); };
+  const size_t before = counted();
+  for (const size_t size : {8, 48, 1024, 5120, 32768}) {
+    CAPTURE(size);
+    const size_t room = hummock_usable_size(take(1, size)[0]);
+    const std::vector<void*> blocks = take((size_t{4} << 20) / size, size);
+    // Half of each slab, so that none ends.
+    std::vector<void*> freed;
+    for (size_t i = 0; i < blocks.size(); i += 2) freed.push_back(blocks[i]);
+    give_elsewhere(freed);
+    CHECK(counted() - before <= freed.size() * room);
+    CHECK(counted() - before >= freed.size() * room / 2);
+    heap::purge_idle();
+    take(freed.size() * 2, size);
+    // The class's current slab may have some left.
+    CHECK(counted() - before <= size_t{1} << 20);
+  }
+}
+
+TEST_CASE("slabs that end with what others freed leave nothing in the count") {
+  const auto counted = [] { return relaxed(slab::returned_bytes.value); };
+  const ptrdiff_t before = counted();
+  for (const size_t size : {16, 300, 2048, 20000}) {
+    CAPTURE(size);
+    std::vector<void*> blocks;
+    std::thread([&] { blocks = take((size_t{4} << 20) / size, size); }).join();
+    give_elsewhere(blocks);
+    CHECK(counted() == before);
+  }
+}
