@@ -69,15 +69,15 @@ inline uint32_t note_check(void* block) {
   // acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
   return static_cast<uint32_t>(__atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE));
 }
-// Notes the check and takes that look, at a block of any size; aborts with a message if the block is free. A
-// block of 8 bytes is marked.
+// Notes the check and takes that look; aborts with a message if the block is free.
 uint32_t look_once_more(SlabHeader* slab, void* p);
-// Puts p into the heap's remote cache, to be handed over with others. `check`: as noted before the last look.
+// Puts p, of more than 8 bytes, into the heap's remote cache, to be handed over with others. `check`: as
+// noted before the last look.
 void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check);
 // Several threads may free this block at once. This returns in one of them: the block is then the caller's,
-// linked as one that another thread freed. In the others it reports the double free and aborts.
+// and looks free. In the others it reports the double free and aborts.
 void claim_block(SlabHeader* slab, void* p);
-// Hands over a single block at once; for threads that have ended and have no heap.
+// Hands over a single block that is the caller's.
 void release_remote_now(SlabHeader* slab, void* p);
 // Takes a step towards an empty remote cache. False: it is empty.
 bool flush_some_remote(Heap* heap);

@@ -40,7 +40,9 @@ __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader
 // slow way at each of its frees. There is no exchange, because it would wait for the block's cache line,
 // which is another processor's. A simultaneous free of the block is found when the blocks are handed over.
 __attribute__((noinline)) void release_foreign(Heap* heap, SlabHeader* slab, void* p) {
-  release_remote(heap, slab, p, look_once_more(slab, p));
+  if (!slab::is_tiny(slab)) return release_remote(heap, slab, p, look_once_more(slab, p));
+  claim_block(slab, p);
+  release_remote_now(slab, p);
 }
 
 // Any block in a thread's slab that this thread's heap does not own, or that is closed.
@@ -54,7 +56,10 @@ void release_in_slab(SlabHeader* slab, void* p) {
     if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
     slab::link_word(p) = 0;  // the program's bytes must not look like another free's mark
   }
-  if (heap == nullptr || heap == &ended_heap) return release_remote_now(slab, p);
+  if (heap == nullptr || heap == &ended_heap) {
+    claim_block(slab, p);
+    return release_remote_now(slab, p);
+  }
   if (!reclaim(heap, slab)) return release_foreign(heap, slab, p);
   claim_block(slab, p);  // reclaim took long enough for others to free the block meanwhile
   if ((owner_of(slab) & kDirect) != 0) return release_direct(heap, slab, p);
@@ -67,8 +72,10 @@ void give_foreign(Heap* heap, SlabHeader* slab, void* p) {
   // We are in the middle of a list, so there is no way back.
   if (kind_of(slab) != Kind::slab) bad_pointer("free", p, base::die);
   if (!slab::is_block(slab, p)) bad_bin(p, slab->size_class);
-  if (slab::is_tiny(slab)) slab::mark_free(slab, p);  // its list cleared it
-  if (!reclaim(heap, slab)) return release_remote(heap, slab, p, note_check(p));
+  if (!reclaim(heap, slab)) {
+    if (slab::is_tiny(slab)) return release_remote_now(slab, p);
+    return release_remote(heap, slab, p, note_check(p));
+  }
   make_direct(heap, slab);
   release_to_slab(heap, slab, p);
 }

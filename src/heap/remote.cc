@@ -96,11 +96,17 @@ bool has_mark(void* block, uintptr_t mark) {
 constexpr uint8_t kNone = kRemoteBlocks;  // no chain
 static_assert(kRemoteBlocks <= UINT8_MAX);
 
-RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab) {
+// The slab of a block that was freed. Otherwise it has ended: another free of one of its blocks was its last.
+void check_kind(const SlabHeader* slab, const void* block) {
+  if (__builtin_expect(kind_of(slab) != Kind::slab, false)) bad_bin(block, slab->size_class);
+}
+
+RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab, const void* block) {
   uint8_t& bucket = remote.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
   for (uint8_t i = bucket; i != kNone; i = remote.chains[i].next) {
     if (remote.chains[i].slab == slab) return remote.chains[i];
   }
+  check_kind(slab, block);
   RemoteChain& chain = remote.chains[remote.chain_count];
   chain = {slab, nullptr, nullptr, 0, bucket};
   bucket = remote.chain_count++;
@@ -109,15 +115,11 @@ RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab) {
 }
 
 // Steps 2 and 3 for one block; between them is a fence. `next` is the block after it in its chain, or null.
-void take(SlabHeader* slab, void* block, uint32_t check, const void* next) {
-  // Otherwise the slab has ended: another free of one of its blocks was its last.
-  if (__builtin_expect(kind_of(slab) != Kind::slab, false)) bad_bin(block, slab->size_class);
-  if (__builtin_expect(slab::is_tiny(slab), false)) return slab::link_tiny(slab, block, next);
+void take(const SlabHeader* slab, void* block, uint32_t check, const void* next) {
   if (__builtin_expect(!take_check(block, check, next), false)) bad_bin(block, slab->size_class);
 }
 
 void confirm(const SlabHeader* slab, void* block, uintptr_t mark) {
-  if (__builtin_expect(slab::is_tiny(slab), false)) return;
   if (__builtin_expect(!has_mark(block, mark), false)) bad_bin(block, slab->size_class);
   set_relaxed(slab::link_word(block), relaxed(slab::check_word(block)) ^ slab::kRemote);
 }
@@ -131,7 +133,7 @@ void chain_up(Heap* heap) {
   os::full_fence();
   for (unsigned i = 0; i < remote.count; ++i) {
     void* block = remote.blocks[i];
-    RemoteChain& chain = chain_of(remote, remote.slabs[i]);
+    RemoteChain& chain = chain_of(remote, remote.slabs[i], block);
     take(remote.slabs[i], block, remote.checks[i], chain.first);
     if (chain.count++ == 0) chain.last = block;
     chain.first = block;
@@ -190,7 +192,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   remote.blocks[i] = p;
   remote.slabs[i] = slab;
   remote.checks[i] = check;
-  if (!slab::is_tiny(slab)) mark_waiting(waiting_in(heap), p);
+  mark_waiting(waiting_in(heap), p);
   remote.count = i + 1;
   remote.bytes += slab::row_of(slab).block_size;
   // The chains are gone before so many blocks have come again.
@@ -204,28 +206,28 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {
-  if (slab::is_tiny(slab)) {
-    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
-    return 0;
-  }
   const uint32_t check = note_check(p);
   if (slab::kMarksLinks && slab::looks_free(p)) slab::double_free(slab, p, "free");
   return check;
 }
 
 void claim_block(SlabHeader* slab, void* p) {
+  if (slab::is_tiny(slab)) {
+    if (!slab::mark_free(slab, p)) slab::double_free(slab, p, "free");
+    return;
+  }
   // Differs from other threads' marks and from all links of a list.
   const uintptr_t mark = slab::link_to(reinterpret_cast<void*>(os::thread_address()));
   const uint32_t check = look_once_more(slab, p);
-  if (!slab::is_tiny(slab)) mark_waiting(mark, p);
+  mark_waiting(mark, p);
   os::full_fence();
+  check_kind(slab, p);
   take(slab, p, check, nullptr);
   os::full_fence();
   confirm(slab, p, mark);
 }
 
 void release_remote_now(SlabHeader* slab, void* p) {
-  claim_block(slab, p);
   slab::note_returned(static_cast<ptrdiff_t>(slab::row_of(slab).block_size));
   hand_over(slab, p, p, 1);
 }
