@@ -114,6 +114,7 @@ void detach(void* record) {
   recording::end_thread(heap);
   seal_inbox(heap);
   settle_freed(heap);
+  give_back_more(heap);  // other threads may have used this record, and ended as soon
   keep_record(heap);
 }
 

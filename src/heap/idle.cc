@@ -43,9 +43,9 @@ Round by_ticks, by_frees;
 bool again;          // this round of ticks saw something that is worth another one
 bool at_once;        // this round of ticks purges at the first look
 size_t resting;      // bytes that this round of frees saw and may purge
+size_t rested;       // the same in the last round
 bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
-size_t stuck;  // of slab::returned_bytes, what the last round of frees could not purge. Atomic, relaxed.
 
 // Racy: the slab is not ours yet. can_purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
@@ -76,12 +76,18 @@ size_t most_resting() {
   return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
 }
 
-// More bytes wait for the owners of their slabs than may, apart from those that a round could not purge.
 bool rests_much() {
-  const ptrdiff_t figure = relaxed(slab::returned_bytes.value);
-  const size_t returned = figure > 0 ? static_cast<size_t>(figure) : 0;
-  if (returned < relaxed(stuck)) set_relaxed(stuck, returned);
-  return returned > most_resting() + relaxed(stuck);
+  return (rested > resting ? rested : resting) > most_resting();
+}
+
+// Two rounds: the first sees a slab, the second purges it. Both end before the bound is exceeded, unless
+// several threads free.
+constexpr size_t kFreedMeanwhile = 2 * kLooksPerRound * kFreedPerLook;
+
+// May what others freed soon be too much? If not, no header is looked at. The count has blocks that no look
+// can purge, too.
+bool returned_much() {
+  return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting() - kFreedMeanwhile);
 }
 
 // Notes the count, and who saw it. True: a round of this kind saw the same count before, and the slab was not
@@ -168,8 +174,7 @@ size_t step_by_frees(unsigned* calls) {
   const size_t headers = relaxed(pages::used_slots) / kLooksPerRound + 1;
   const size_t bytes = step(by_frees, headers, Look::after_frees, calls);
   if (!by_frees.under_way) {
-    const ptrdiff_t rest = relaxed(slab::returned_bytes.value) - static_cast<ptrdiff_t>(resting);
-    set_relaxed(stuck, rest > 0 ? static_cast<size_t>(rest) : size_t{0});
+    rested = resting;
     resting = 0;
   }
   return bytes;
@@ -195,7 +200,7 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
 }  // namespace
 
 bool look_after_frees() {
-  if (options::values.decay_ms < 0 || !rests_much() || !idle_lock.try_lock()) return false;
+  if (options::values.decay_ms < 0 || !returned_much() || !idle_lock.try_lock()) return false;
   unsigned calls = kCallsPerStep;
   os::Event event;
   const size_t bytes = step_by_frees(&calls);

@@ -85,10 +85,12 @@ inline void flush_remote(Heap* heap) {
   while (flush_some_remote(heap)) {
   }
 }
-// Adds what the thread freed to slab::returned_bytes.
+// What became free of others' blocks may have to go back: does a part of that, if it is due.
+void give_back_more(Heap* heap);
+// Adds the rest of what the thread freed to slab::returned_bytes.
 inline void settle_freed(Heap* heap) {
-  slab::note_returned(static_cast<ptrdiff_t>(heap->handed_over - heap->noted));
-  heap->handed_over = heap->noted = 0;
+  slab::note_returned(static_cast<ptrdiff_t>(heap->uncounted));
+  heap->uncounted = 0;
 }
 // What must follow a push that took a count over a bound: it posts the slab, or calls its shard. True: it
 // looked at the slab, and may have ended it.

@@ -141,6 +141,8 @@ void chain_up(Heap* heap) {
   os::full_fence();
   for (unsigned i = 0; i < remote.count; ++i) confirm(remote.slabs[i], remote.blocks[i], mark);
   heap->handed_over += remote.bytes;
+  heap->uncounted += remote.bytes;
+  if (heap->uncounted >= kFreedPerLook) settle_freed(heap);
   remote.count = remote.bytes = 0;
 }
 
@@ -177,12 +179,11 @@ bool flush_some_remote(Heap* heap) {
 
 // What became free may have been given back with one system call. One flush may empty many slabs, so while
 // something is left each free does a part of it.
-__attribute__((noinline)) void give_back_more(Heap* heap) {
+void give_back_more(Heap* heap) {
   if (pages::is_behind()) {
     tick(kCallsAfterFree);
   } else if (heap->handed_over >= kFreedPerLook) {
-    settle_freed(heap);
-    if (look_after_frees()) heap->handed_over = heap->noted = kFreedPerLook;
+    heap->handed_over = look_after_frees() ? kFreedPerLook : 0;
   }
 }
 
