@@ -38,12 +38,12 @@ struct Round {
   bool under_way;
   uint16_t done;  // pages purged in the slab that is next
 };
-// The next five are guarded by idle_lock.
+// The next five are guarded by idle_lock; the last two are read without.
 Round by_ticks, by_frees;
 bool again;          // this round of ticks saw something that is worth another one
 bool at_once;        // this round of ticks purges at the first look
-size_t resting;      // bytes that this round of frees saw and may purge
-size_t rested;       // the same in the last round
+size_t resting;      // bytes that this round of frees saw and may purge. Atomic, relaxed.
+size_t rested;       // the same in the last round. Atomic, relaxed.
 bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
@@ -76,8 +76,10 @@ size_t most_resting() {
   return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
 }
 
+// Of which rounds know that it may be purged.
 bool rests_much() {
-  return (rested > resting ? rested : resting) > most_resting();
+  const size_t last = relaxed(rested), now = relaxed(resting);
+  return (last > now ? last : now) > most_resting();
 }
 
 // Two rounds: the first sees a slab, the second purges it. Both end before the bound is exceeded, unless
@@ -88,6 +90,12 @@ constexpr size_t kFreedMeanwhile = 2 * kLooksPerRound * kFreedPerLook;
 // can purge, too.
 bool returned_much() {
   return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting() - kFreedMeanwhile);
+}
+
+// Purging takes longer than freeing. So several threads that free wait for each other's looks, if far too
+// much waits and may be purged.
+bool must_look() {
+  return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(2 * most_resting()) && rests_much();
 }
 
 // Notes the count, and who saw it. True: a round of this kind saw the same count before, and the slab was not
@@ -106,7 +114,7 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
   if (freed == 0) return 0;
-  if (why == Look::after_frees) resting += freed;
+  if (why == Look::after_frees) set_relaxed(resting, resting + freed);
   if (why != Look::at_once && !seen_before(slab, count, why)) {
     again = again || why == Look::by_time;
     return 0;
@@ -117,7 +125,7 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
   const size_t bytes = slab::purge(slab, &held, done, calls);
   if (why == Look::after_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
   const bool all = *calls != 0;
-  if (!all && why == Look::after_frees) resting -= freed;
+  if (!all && why == Look::after_frees) set_relaxed(resting, resting - freed);
   if (all) __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
   hand_over(slab, held.first, held.last, held.count, held.gone);
   return bytes;
@@ -174,8 +182,8 @@ size_t step_by_frees(unsigned* calls) {
   const size_t headers = relaxed(pages::used_slots) / kLooksPerRound + 1;
   const size_t bytes = step(by_frees, headers, Look::after_frees, calls);
   if (!by_frees.under_way) {
-    rested = resting;
-    resting = 0;
+    set_relaxed(rested, resting);
+    set_relaxed(resting, size_t{0});
   }
   return bytes;
 }
@@ -200,7 +208,12 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
 }  // namespace
 
 bool look_after_frees() {
-  if (options::values.decay_ms < 0 || !returned_much() || !idle_lock.try_lock()) return false;
+  if (options::values.decay_ms < 0 || !returned_much()) return false;
+  if (must_look()) {
+    idle_lock.lock();
+  } else if (!idle_lock.try_lock()) {
+    return false;
+  }
   unsigned calls = kCallsPerStep;
   os::Event event;
   const size_t bytes = step_by_frees(&calls);

@@ -32,9 +32,9 @@ inline constexpr unsigned kCallsAfterFree = pages::kMostCalls - 1;  // the free 
 // Looks at all slabs at once, however recently blocks were freed there.
 void purge_idle();
 
-// A thread that has handed over 64 KiB of others' blocks looks at some slabs, so that nobody has to later. A
-// round takes 2 MiB of such frees, or more. True: it had not enough system calls for all that it found, so
-// the next hand-over looks again.
+// A thread that has handed over 64 KiB of others' blocks looks at some slabs, if much waits for the owners of
+// all slabs. A round takes 2 MiB of such frees. Where far too much waits, it waits for other threads that
+// look. True: it had not enough system calls for all that it found, so the next hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.

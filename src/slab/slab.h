@@ -102,7 +102,8 @@ void open_frees(SlabHeader* slab);
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest);
 
 // Bytes of the blocks that others freed, that nobody has taken, and that are in no page that is gone. Atomic,
-// relaxed: a figure. It may be too low, because threads add what they freed in steps (heap/remote.cc).
+// relaxed: a figure. It may be too low, and even below 0, because threads add what they freed in steps
+// (settle_freed in heap/refill.h).
 extern base::OwnLine<ptrdiff_t> returned_bytes;
 inline void note_returned(ptrdiff_t bytes) {
   __atomic_fetch_add(&returned_bytes.value, bytes, __ATOMIC_RELAXED);

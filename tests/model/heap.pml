@@ -42,7 +42,7 @@ inline read_inbox() {
        file_slab()
      }
      give_back_if_empty()
-  :: else -> reconsider()
+  :: else -> look_again()
   fi;
 #ifdef MUTANT_CLEAR_LATE
   atomic { clear_queued() }
@@ -136,7 +136,7 @@ inline seal() {
 #endif
   if
   :: atomic { t -> t = 0; clear_queued() }
-     reconsider()
+     look_again()
   :: else
   fi
 }

@@ -24,7 +24,7 @@ inline post() {
 
 // Who cleared the flag looks again: at a slab that has an owner with enough for it to hear of, and at a
 // shared one.
-inline reconsider() {
+inline look_again() {
 #ifdef MUTANT_NO_LOOK
   skip
 #else
@@ -107,7 +107,7 @@ inline push_remote() {
   od
 }
 
-inline after_remote_free() {
+inline settle_if_due() {
   bound = notify;
   atomic {
     t = (COUNT(word) < bound && COUNT(word) + count >= bound) || COUNT(word) + count >= shared_live;
@@ -124,13 +124,13 @@ inline after_remote_free() {
 // Who pushed tells whom it concerns.
 inline told() {
   if
-  :: (word & SHARED) != 0 -> after_remote_free()
+  :: (word & SHARED) != 0 -> settle_if_due()
   :: atomic { (word & SHARED) == 0 && !queue -> word = 0; count = 0 }
   :: atomic { (word & SHARED) == 0 && queue -> word = 0; count = 0; queue = 0 }
      post();
      if
      :: atomic { t -> t = 0; clear_queued() }
-        reconsider()
+        look_again()
      :: else
      fi
   fi

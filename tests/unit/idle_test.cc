@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <hummock/hummock.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -14,7 +15,8 @@
 #include <vector>
 
 #include "os/os.h"
-#include "slab/size_class.h"
+#include "pages/regret.h"
+#include "slab/slab.h"
 #include "support/support.h"
 
 namespace {
@@ -259,4 +261,61 @@ TEST_CASE("while all threads allocate, free each other's blocks, and one gives b
   giver.join();
   for (auto& slot : slots) hummock_free(slot.exchange(nullptr));
   CHECK(wrong.load() == 0);
+}
+
+namespace {
+
+ptrdiff_t returned() {
+  return hummock::relaxed(hummock::slab::returned_bytes.value);
+}
+
+// Twice the bound on what may wait, 6 MiB and more if purged pages were needed again, and what threads free
+// between two looks.
+ptrdiff_t most_returned() {
+  return static_cast<ptrdiff_t>(2 * (6 * kBytes + hummock::pages::slab_regret.value.bytes()) + 12 * kBytes);
+}
+
+// 96 MiB, of a thread that waits.
+std::vector<void*> blocks_of(Worker* owner) {
+  std::vector<void*> blocks(96 * kBytes / 1000);
+  owner->does([&] {
+    for (void*& block : blocks) {
+      block = hummock_malloc(1000);
+      memset(block, 1, 1000);
+    }
+  });
+  return blocks;
+}
+
+// One block of each slab stays.
+void give(const std::vector<void*>& blocks, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; ++i) {
+    if (i % 64 != 0) hummock_free(blocks[i]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("threads that free at the same time do not outrun what goes back") {
+  if (hummock::os::page_size() != kPage) return;
+  constexpr size_t kThreads = 8;
+  const ptrdiff_t before = returned();
+  Worker owner;
+  const std::vector<void*> blocks = blocks_of(&owner);
+  const size_t part = blocks.size() / kThreads;
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { give(blocks, t * part, part); });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(returned() - before <= most_returned());
+}
+
+TEST_CASE("threads that free little and end let it go back, too") {
+  if (hummock::os::page_size() != kPage) return;
+  const ptrdiff_t before = returned();
+  Worker owner;
+  const std::vector<void*> blocks = blocks_of(&owner);
+  constexpr size_t kEach = 30;
+  for (size_t i = 0; i + kEach <= blocks.size(); i += kEach)
+    std::thread([&] { give(blocks, i, kEach); }).join();
+  CHECK(returned() - before <= most_returned());
 }

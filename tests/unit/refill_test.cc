@@ -176,8 +176,8 @@ TEST_CASE("a large block whose span was a slab of this thread in between") {
 }
 
 TEST_CASE("the bytes that others freed are counted until somebody takes them, whatever happens to them") {
-  const auto counted = [] { return static_cast<size_t>(relaxed(slab::returned_bytes.value)); };
-  const size_t before = counted();
+  const auto counted = [] { return relaxed(slab::returned_bytes.value); };
+  const ptrdiff_t before = counted();
   for (const size_t size : {8, 48, 1024, 5120, 32768}) {
     CAPTURE(size);
     const size_t room = hummock_usable_size(take(1, size)[0]);
@@ -186,12 +186,13 @@ TEST_CASE("the bytes that others freed are counted until somebody takes them, wh
     std::vector<void*> freed;
     for (size_t i = 0; i < blocks.size(); i += 2) freed.push_back(blocks[i]);
     give_elsewhere(freed);
-    CHECK(counted() - before <= freed.size() * room);
-    CHECK(counted() - before >= freed.size() * room / 2);
+    const auto all = static_cast<ptrdiff_t>(freed.size() * room);
+    CHECK(counted() - before <= all);
+    CHECK(counted() - before >= all / 2);
     heap::purge_idle();
     take(freed.size() * 2, size);
     // The class's current slab may have some left.
-    CHECK(counted() - before <= size_t{1} << 20);
+    CHECK(counted() - before <= ptrdiff_t{1} << 20);
   }
 }
 
@@ -205,4 +206,19 @@ TEST_CASE("slabs that end with what others freed leave nothing in the count") {
     give_elsewhere(blocks);
     CHECK(counted() == before);
   }
+}
+
+TEST_CASE("what refills hand over of others' blocks is counted, too") {
+  constexpr size_t kEach = 30, kRounds = 200, kSize = 1024, kMostUncounted = 64 << 10;
+  const ptrdiff_t before = relaxed(slab::returned_bytes.value);
+  const std::vector<void*> blocks = take(2 * kEach * kRounds, kSize);
+  std::thread([&] {
+    for (size_t round = 0; round < kRounds; ++round) {
+      // Every second, so that no slab ends.
+      for (size_t i = 0; i < kEach; ++i) hummock_free(blocks[2 * (round * kEach + i)]);
+      give(take(150, 16000));
+    }
+    const ptrdiff_t counted = relaxed(slab::returned_bytes.value) - before;
+    CHECK(counted >= static_cast<ptrdiff_t>(kEach * kRounds * kSize - 2 * kMostUncounted));
+  }).join();
 }
