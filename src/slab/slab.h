@@ -146,9 +146,11 @@ inline void link_free(const SlabHeader* slab, void* block, const void* next) {
   if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
   set_next(block, next);
 }
+// The slab may be another thread's, so its end, which its owner sets, is not looked at. Null: there is no
+// next.
 inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
-  if (__builtin_expect(is_tiny(slab), false)) return link_tiny(slab, block, next);
-  set_next_remote(block, next);
+  if (__builtin_expect(!is_tiny(slab), true)) return set_next_remote(block, next);
+  set_tiny_next(block, next == nullptr ? kTinyEnd : tiny_number(next));
 }
 inline void* next_free_tiny(const SlabHeader* slab, void* block) {
   const uint64_t number = tiny_next(block);
