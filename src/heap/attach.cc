@@ -114,7 +114,7 @@ void detach(void* record) {
   recording::end_thread(heap);
   seal_inbox(heap);
   settle_freed(heap);
-  give_back_more(heap);  // other threads may have used this record, and ended as soon
+  give_back_more(heap);  // threads that end soon look nowhere else
   keep_record(heap);
 }
 

@@ -87,12 +87,12 @@ struct Heap {
   uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
-  uint32_t uncounted;     // of others' blocks, bytes that slab::returned_bytes does not have yet
-  uint32_t thread_id;     // of the thread whose heap this is, as the system numbers it
-  uint32_t forks;         // what heap::forks was when it came; else the thread is not here
-  uint32_t tag;           // that hummock_tag() gave the thread
-  uint8_t tag_row;        // where its total is: see heap/tag.cc
-  bool in_hook;           // the thread runs a hook: see heap/hooks.h
+  uint32_t uncounted;                   // of others' blocks, not yet in slab::returned_bytes
+  uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
+  uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
+  uint32_t tag;                         // that hummock_tag() gave the thread
+  uint8_t tag_row;                      // where its total is: see heap/tag.cc
+  bool in_hook;                         // the thread runs a hook: see heap/hooks.h
   uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total
   uint64_t drawn_blocks;  // likewise
   uint64_t reused_bytes;  // of near caches' spans, likewise

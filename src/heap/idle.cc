@@ -76,7 +76,7 @@ size_t most_resting() {
   return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
 }
 
-// Of which rounds know that it may be purged.
+// More rests than may, of what rounds have seen that they can purge.
 bool rests_much() {
   const size_t last = relaxed(rested), now = relaxed(resting);
   return (last > now ? last : now) > most_resting();

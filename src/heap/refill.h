@@ -85,7 +85,7 @@ inline void flush_remote(Heap* heap) {
   while (flush_some_remote(heap)) {
   }
 }
-// What became free of others' blocks may have to go back: does a part of that, if it is due.
+// Gives back a part of what others' blocks left free, if that is due.
 void give_back_more(Heap* heap);
 // Adds the rest of what the thread freed to slab::returned_bytes.
 inline void settle_freed(Heap* heap) {
