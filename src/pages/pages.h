@@ -84,26 +84,27 @@ uint16_t pages_within(uint16_t pages, unsigned* calls);
 // Puts the slab on small pages, unless the user asked for the huge page that it is on: then false.
 bool split_huge_page(const SlabHeader* slab);
 
-// Bytes in use, in spans and mappings, without the pages of slabs that were never handed out. Takes no lock.
-extern size_t used_slots;                            // atomic, relaxed: written under the page heap's lock
-extern size_t huge_bytes;                            // of mappings of their own; likewise
-extern base::OwnLine<size_t> untouched_small_pages;  // atomic, relaxed; may be ahead of used_slots
+// Bytes in use, in spans and mappings, without the memory of slabs that was never handed out or was purged.
+// Takes no lock.
+extern size_t used_slots;                      // atomic, relaxed: written under the page heap's lock
+extern size_t huge_bytes;                      // of mappings of their own; likewise
+extern base::OwnLine<size_t> untouched_bytes;  // atomic, relaxed; may be ahead of used_slots
 inline size_t in_use_bytes() {
   const size_t spans = relaxed(used_slots) * kSlotSize;
-  const size_t untouched = relaxed(untouched_small_pages.value) * kSmallPage;
+  const size_t untouched = relaxed(untouched_bytes.value);
   return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
 }
 // A copy of that, exact to 1 MiB or a part in 64, so that bounds can be computed without waiting for a cache
 // line that all threads write to.
-extern base::OwnLine<size_t> in_use_lately;  // atomic, relaxed: written under the page heap's lock
+extern base::OwnLine<size_t> in_use_lately;  // atomic, relaxed
 // max(least, 1/part of what is in use), in bytes: the bound of what may be dirty, cached or hidden.
 inline size_t bound_by_use(size_t least, size_t part) {
   const size_t share = relaxed(in_use_lately.value) / part;
   return share > least ? share : least;
 }
-// Changes the count of small pages of slabs in which no block was carved yet. `hidden`: they may have memory
-// from an earlier use of the slot, which no purge finds. Any thread.
-void note_untouched(ptrdiff_t pages, bool hidden);
+// Changes the count of bytes of slabs in which no block was carved yet, or that were purged. `hidden`: they
+// may have memory from an earlier use of the slot, which no purge finds. Any thread.
+void note_untouched(ptrdiff_t bytes, bool hidden);
 // Is more hidden than max(12 MiB, a quarter of what is in use) plus the regret of hidden pages?
 bool hides_much();
 

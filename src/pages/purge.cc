@@ -363,6 +363,7 @@ size_t purge_inside(const SlabHeader* slab, uint16_t pages) {
     if (os::purge(start + first * part, count * part)) gone += count * part;
     left &= ~(base::low_mask(count) << first);
   }
+  set_relaxed(in_use_lately.value, in_use_bytes());
   return gone;
 }
 

@@ -24,7 +24,7 @@ void add_spans(Totals* sum) {
 
 }  // namespace
 
-base::OwnLine<size_t> untouched_small_pages;
+base::OwnLine<size_t> untouched_bytes;
 base::OwnLine<size_t> in_use_lately;
 base::OwnLine<Regret> hidden_regret, slab_regret;
 
@@ -37,13 +37,13 @@ constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
 
 }  // namespace
 
-void note_untouched(ptrdiff_t pages, bool hides) {
-  __atomic_fetch_add(&untouched_small_pages.value, static_cast<size_t>(pages), __ATOMIC_RELAXED);
-  if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(pages), __ATOMIC_RELAXED);
+void note_untouched(ptrdiff_t bytes, bool hides) {
+  __atomic_fetch_add(&untouched_bytes.value, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
+  if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
 }
 
 bool hides_much() {
-  const size_t bytes = relaxed(hidden) * kSmallPage;
+  const size_t bytes = relaxed(hidden);
   if (bytes <= kMostHidden) return false;
   const size_t most = relaxed(high_used) * kSlotSize + kMostAgain;
   const size_t again = hidden_regret.value.bytes();

@@ -70,10 +70,6 @@ uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
   return static_cast<uint16_t>(pages);
 }
 
-bool can_purge(const SlabHeader* slab) {
-  return kind_of(slab) == Kind::slab && !is_tiny(slab) && pages::can_purge_inside(slab);
-}
-
 uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
   unsigned with = 0;
   for_pages(pages, [&](unsigned page) {
@@ -84,6 +80,17 @@ uint16_t with_blocks(const SlabHeader* slab, uint16_t pages) {
 }
 
 constexpr int kSplitPages = kPages / 4;
+
+// Can these pages be purged? Where that splits a huge page, only if they are many.
+bool can_purge(const SlabHeader* slab, unsigned pages) {
+  if (pages == 0 || pages::can_purge_inside(slab)) return pages != 0;
+  return __builtin_popcount(pages) >= kSplitPages && pages::split_huge_page(slab);
+}
+
+// They are: blocks that begin there are gone.
+void note_gone(const SlabHeader* slab, uint32_t blocks) {
+  pages::note_untouched(static_cast<ptrdiff_t>(size_t{blocks} * row_of(slab).block_size), false);
+}
 
 bool begins_in(const SlabHeader* slab, uint16_t pages, const void* block) {
   return (pages >> page_of(slab, block) & 1) != 0;
@@ -127,9 +134,7 @@ size_t purge_own(SlabHeader* slab) {
   add_gone(slab, before, &set);
   for_free(slab, [&](void* block) { set.add(number_of(slab, block)); });
   const uint16_t free = static_cast<uint16_t>(free_pages(slab, set) & ~unsigned{before});
-  if (free == 0) return 0;
-  const bool worth_splitting = __builtin_popcount(free) >= kSplitPages;
-  if (!pages::can_purge_inside(slab) && !(worth_splitting && pages::split_huge_page(slab))) return 0;
+  if (!can_purge(slab, free)) return 0;
   const uint16_t gone = with_blocks(slab, free);
   void* list = end_of(slab);
   for_free(slab, [&](void* block) {
@@ -140,6 +145,7 @@ size_t purge_own(SlabHeader* slab) {
   slab->free = list;
   set_relaxed(slab->gone.own, static_cast<uint16_t>(before | gone));
   if (gone != 0) close_frees(slab);
+  note_gone(slab, count_gone(slab, gone));
   return pages::purge_inside(slab, free);
 }
 
@@ -168,15 +174,19 @@ size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
   if ((held->gone & kGone) != 0) before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
   const Chain chain = {held->first, held->count - count_gone(slab, before)};
   unsigned free = 0;
-  if (can_purge(slab)) free = free_pages(slab, blocks_of(slab, chain, before)) & ~unsigned{before};
+  if (kind_of(slab) == Kind::slab && !is_tiny(slab))
+    free = free_pages(slab, blocks_of(slab, chain, before)) & ~(unsigned{before} | *done);
+  if (!can_purge(slab, free)) free = 0;
   unsigned made = *calls;
-  free = pages::pages_within(static_cast<uint16_t>(free & ~unsigned{*done}), &made);
+  free = pages::pages_within(static_cast<uint16_t>(free), &made);
   *done |= static_cast<uint16_t>(free);
   *calls -= made;
   const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
   leave_out(slab, held, chain, gone);  // first: the links are in the pages
   if (gone != 0) {
-    note_taken(slab, count_gone(slab, gone));
+    const uint32_t count = count_gone(slab, gone);
+    note_taken(slab, count);
+    note_gone(slab, count);
     held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
     // relaxed: push_remote releases it, together with the flag that says that it counts.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);

@@ -21,10 +21,11 @@ List link_up(SlabHeader* slab, Range range) {
   return {first, static_cast<unsigned>(range.end - range.first)};
 }
 
-// The small pages of blocks whose pages are gone are needed again.
+// The memory of blocks whose pages are gone is needed again.
 void note_needed(const SlabHeader* slab, size_t blocks) {
-  const size_t pages = blocks * row_of(slab).block_size / kSmallPage;
-  pages::slab_regret.value.note_needed(pages != 0 ? pages : 1);
+  const size_t bytes = blocks * row_of(slab).block_size;
+  pages::note_untouched(-static_cast<ptrdiff_t>(bytes), false);
+  pages::slab_regret.value.note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
 }
 
 // Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
@@ -51,10 +52,10 @@ size_t carve_end(const SlabHeader* slab, size_t begin) {
   return end > page ? end : page;
 }
 
-// Small pages of a slab of one slot in which no block was carved yet.
-ptrdiff_t untouched_pages(const SlabHeader* slab) {
+// The small pages of a slab of one slot in which no block was carved yet, in bytes.
+ptrdiff_t untouched_bytes(const SlabHeader* slab) {
   const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
-  return static_cast<ptrdiff_t>(kSlotSize / kSmallPage - base::divide_up(end, kSmallPage));
+  return static_cast<ptrdiff_t>(kSlotSize - base::align_up(end, kSmallPage));
 }
 
 // Called only when no carved block is free, so that all of them are in use afterwards.
@@ -70,13 +71,14 @@ List carve(SlabHeader* slab) {
     if (pages > slab->gone.touched) slab->gone.touched = pages;
   }
   const List list = link_up(slab, range);
-  const ptrdiff_t before = untouched_pages(slab);
+  const ptrdiff_t before = untouched_bytes(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
   if (slab->slots == 1) {
-    const ptrdiff_t more = before - untouched_pages(slab);
+    const ptrdiff_t more = before - untouched_bytes(slab);
     pages::note_untouched(-more, slab->gone.hides);
     // Not for a slab's first page.
-    if (!slab->gone.hides && carved != 0) pages::hidden_regret.value.note_needed(static_cast<size_t>(more));
+    if (!slab->gone.hides && carved != 0)
+      pages::hidden_regret.value.note_needed(static_cast<size_t>(more) / kSmallPage);
   }
   slab->live = slab->carved;
   open_frees(slab);
@@ -167,7 +169,7 @@ void see_to_untouched(SlabHeader* slab, bool zeroed) {
   if (much) pages::hidden_regret.value.note_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
   slab->gone.hides = !zeroed && !much;
   if (!slab->gone.hides) slab->gone.touched = 0;
-  pages::note_untouched(kSlotSize / kSmallPage, slab->gone.hides);
+  pages::note_untouched(kSlotSize, slab->gone.hides);
 }
 
 }  // namespace
@@ -207,7 +209,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 void destroy(SlabHeader* slab) {
   // The purge was in vain: whoever takes the slots next touches them.
   if (slab->gone.own != 0) note_needed(slab, count_gone(slab, slab->gone.own));
-  if (slab->slots == 1) pages::note_untouched(-untouched_pages(slab), slab->gone.hides);
+  if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   set_relaxed(slab->kind, Kind::free);
