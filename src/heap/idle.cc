@@ -20,8 +20,7 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
-constexpr unsigned kSlabsPerStep = 3;     // slabs with purged pages
-constexpr unsigned kCallsPerStep = 3;     // to the system
+constexpr unsigned kBlocksPerStep = 512;  // which are in a list that must be walked
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
@@ -47,15 +46,22 @@ size_t rested;       // the same in the last round. Atomic, relaxed.
 bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
-// Racy: the slab is not ours yet. can_purge looks again.
+// There was nothing more to purge with so many blocks fewer. After that the list is walked again when an
+// eighth of the slab has come back, or when the slab is nearly empty.
+bool is_tried(const SlabHeader* slab, uint32_t count) {
+  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
+  if ((seen & kTried) == 0) return false;
+  const uint32_t more = count - (seen & slab::kCountMask);
+  return more < slab->capacity / 8u + 1 && (more == 0 || !slab::has_emptied(slab, more));
+}
+
+// Racy: the slab is not ours yet. slab::purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
 // Where nobody freed anything the owner's line stays untouched: the owner is about to write to it.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
   if (count == 0 || slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
-  if (bytes < kLeastBytes || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried))
-    return 0;
-  return bytes;
+  return bytes < kLeastBytes || is_tried(slab, count) ? 0 : bytes;
 }
 
 // Has a trim anything to do here?
@@ -66,6 +72,7 @@ bool is_candidate(const SlabHeader* slab) {
 enum class Look : uint8_t {
   by_time,
   after_frees,  // purges only what exceeds a bound, because the owner may be about to look
+  emptied,      // the bound is exceeded, and the slab is nearly empty
   at_once,
 };
 
@@ -95,7 +102,7 @@ bool returned_much() {
 // Purging takes longer than freeing. So several threads that free wait for each other's looks, if far too
 // much waits and may be purged.
 bool must_look() {
-  return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(2 * most_resting()) && rests_much();
+  return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(2 * most_resting());
 }
 
 // Notes the count, and who saw it. True: a round of this kind saw the same count before, and the slab was not
@@ -108,23 +115,32 @@ bool seen_before(SlabHeader* slab, uint16_t count, Look why) {
   return false;
 }
 
-// Returns the bytes that it purged, with at most *calls to the system. If none is left, there may be more.
-size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
+// What one call may still do, beside looking at headers.
+struct Slice {
+  unsigned calls;  // to the system
+  size_t blocks;   // of lists to be walked; the last list is walked to its end
+  bool is_spent() const { return calls == 0 || blocks == 0; }
+};
+
+// Returns the bytes that it purged. If no call to the system is left, there may be more.
+size_t look_at(SlabHeader* slab, Look why, uint16_t* done, Slice* slice) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
   if (freed == 0) return 0;
   if (why == Look::after_frees) set_relaxed(resting, resting + freed);
-  if (why != Look::at_once && !seen_before(slab, count, why)) {
+  if (why < Look::emptied && !seen_before(slab, count, why)) {
     again = again || why == Look::by_time;
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
   slab::Held held;
   if (!slab::take_back(slab, word, &held)) return 0;
-  const size_t bytes = slab::purge(slab, &held, done, calls);
-  if (why == Look::after_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
-  const bool all = *calls != 0;
+  const size_t bytes = slab::purge(slab, &held, done, &slice->calls);
+  slice->blocks -= slice->blocks < count ? slice->blocks : count;
+  if (why == Look::after_frees || why == Look::emptied)
+    pages::slab_regret.value.note_purged(bytes / kSmallPage);
+  const bool all = slice->calls != 0;
   if (!all && why == Look::after_frees) set_relaxed(resting, resting - freed);
   if (all) __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
   hand_over(slab, held.first, held.last, held.count, held.gone);
@@ -132,25 +148,22 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, unsigned* calls) {
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
-size_t step(Round& round, size_t headers, Look why, unsigned* calls) {
+size_t step(Round& round, size_t headers, Look why, Slice* slice) {
   if (!round.under_way) round = {pages::Headers(), true, 0};
   size_t bytes = 0;
-  unsigned slabs = 0;
-  for (; headers != 0 && slabs < kSlabsPerStep && *calls != 0; --headers) {
+  for (; headers != 0 && !slice->is_spent(); --headers) {
     const pages::Headers here = round.headers;
     SlabHeader* slab = round.headers.next();
     if (slab == nullptr) {
       round.under_way = false;
       break;
     }
-    const size_t gone = look_at(slab, why, &round.done, calls);
-    if (*calls == 0) {
+    bytes += look_at(slab, why, &round.done, slice);
+    if (slice->calls == 0) {
       round.headers = here;  // the next step goes on with this slab
     } else {
       round.done = 0;
     }
-    slabs += gone != 0;
-    bytes += gone;
   }
   return bytes;
 }
@@ -167,9 +180,9 @@ void end_ticks() {
   __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-size_t step_by_ticks(uint64_t now, unsigned* calls) {
+size_t step_by_ticks(uint64_t now, Slice* slice) {
   if (!by_ticks.under_way) begin_ticks();
-  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time, calls);
+  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time, slice);
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
@@ -178,9 +191,9 @@ size_t step_by_ticks(uint64_t now, unsigned* calls) {
   return bytes;
 }
 
-size_t step_by_frees(unsigned* calls) {
+size_t step_by_frees(Slice* slice) {
   const size_t headers = relaxed(pages::used_slots) / kLooksPerRound + 1;
-  const size_t bytes = step(by_frees, headers, Look::after_frees, calls);
+  const size_t bytes = step(by_frees, headers, Look::after_frees, slice);
   if (!by_frees.under_way) {
     set_relaxed(rested, resting);
     set_relaxed(resting, size_t{0});
@@ -192,34 +205,48 @@ void log_purge(os::Event& event, size_t bytes) {
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
-// Leaves pages::tick() a call at least, unless the answer to a request took all.
 __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
   if (is_asked()) observer.serve(calls);
-  if (*calls < 2 || now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock()) return;
-  unsigned most = *calls - 1 < kCallsPerStep ? *calls - 1 : kCallsPerStep;
-  *calls -= most;
+  if (*calls < kCallsPerLook || now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock())
+    return;
+  Slice slice = {kCallsPerLook, kBlocksPerStep};
   os::Event event;
-  const size_t bytes = step_by_ticks(now, &most);
+  const size_t bytes = step_by_ticks(now, &slice);
   idle_lock.unlock();
-  *calls += most;
+  *calls -= kCallsPerLook - slice.calls;
   log_purge(event, bytes);
 }
 
 }  // namespace
 
-bool look_after_frees() {
-  if (options::values.decay_ms < 0 || !returned_much()) return false;
+bool returned_too_much() {
+  return options::values.decay_ms >= 0 &&
+         relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting());
+}
+
+void look_at_emptied(SlabHeader* slab, uint16_t* purged, unsigned* calls) {
   if (must_look()) {
     idle_lock.lock();
   } else if (!idle_lock.try_lock()) {
-    return false;
+    return;
   }
-  unsigned calls = kCallsPerStep;
+  Slice slice = {*calls, kBlocksPerStep};
   os::Event event;
-  const size_t bytes = step_by_frees(&calls);
+  const size_t bytes = look_at(slab, Look::emptied, purged, &slice);
+  idle_lock.unlock();
+  *calls = slice.is_spent() ? 0 : slice.calls;
+  log_purge(event, bytes);
+}
+
+bool look_after_frees() {
+  if (options::values.decay_ms < 0 || !returned_much()) return false;
+  if (!idle_lock.try_lock()) return false;
+  Slice slice = {kCallsPerLook, kBlocksPerStep};
+  os::Event event;
+  const size_t bytes = step_by_frees(&slice);
   idle_lock.unlock();
   log_purge(event, bytes);
-  return calls == 0;
+  return slice.is_spent();
 }
 
 bool tick(unsigned calls) {
@@ -280,8 +307,8 @@ void walk_all() {
     os::LockGuard guard(idle_lock);
     for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) {
       uint16_t done = 0;
-      unsigned calls = UINT_MAX;
-      look_at(slab, Look::at_once, &done, &calls);
+      Slice slice = {UINT_MAX, SIZE_MAX};
+      look_at(slab, Look::at_once, &done, &slice);
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include "heap/observer.h"
 #include "pages/pages.h"
+#include "slab/gone.h"
 
 namespace hummock::heap {
 
@@ -37,6 +38,12 @@ void purge_idle();
 // look. True: it had not enough system calls for all that it found, so the next hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
+// Does so much wait for the owners of slabs that a free looks at a slab which it empties?
+bool returned_too_much();
+// Purges pages of a slab that others' frees have just emptied, or nearly, except *purged, with at most *calls to
+// the system. Adds the pages to *purged. If no call is left, there may be more.
+void look_at_emptied(SlabHeader* slab, uint16_t* purged, unsigned* calls);
+inline constexpr unsigned kCallsPerLook = slab::kCallsPerPurge;
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

@@ -153,14 +153,32 @@ bool has_chains(const RemoteCache& remote) {
 // One call hands over so many chains at most. One whose slab ends or changes hands counts as eight.
 constexpr unsigned kMostChains = 16;
 constexpr unsigned kSettled = 8;
+constexpr unsigned kLeastChains = kMostChains / kSettled;  // also where no call to the system is left
 
-void hand_over_some(RemoteCache& remote) {
-  for (unsigned done = 0; done < kMostChains && has_chains(remote);) {
+// Looks at a slab that the last hand-over emptied, or nearly. If that takes more calls to the system than are
+// left, the next hand-over goes on.
+void look_at_last(Heap* heap, unsigned* calls) {
+  look_at_emptied(heap->emptied, &heap->purged, calls);
+  if (*calls != 0) heap->emptied = nullptr;
+}
+
+// True: it purged nothing.
+bool hand_over_some(Heap* heap) {
+  RemoteCache& remote = heap->remote;
+  const bool look = returned_too_much();
+  unsigned calls = kCallsPerLook;
+  if (heap->emptied != nullptr) look_at_last(heap, &calls);
+  for (unsigned done = 0; done < (calls != 0 ? kMostChains : kLeastChains) && has_chains(remote);) {
     // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
     // found here then (heap/diagnose.cc).
     const RemoteChain& chain = remote.chains[remote.next_chain++];
-    done += hand_over(chain.slab, chain.first, chain.last, chain.count) ? kSettled : 1;
+    const bool settled = hand_over(chain.slab, chain.first, chain.last, chain.count);
+    done += settled ? kSettled : 1;
+    if (!look || settled || !slab::has_emptied(chain.slab, chain.count)) continue;
+    if (heap->emptied == nullptr) heap->emptied = chain.slab, heap->purged = 0;
+    if (calls != 0) look_at_last(heap, &calls);
   }
+  return calls == kCallsPerLook;
 }
 
 }  // namespace
@@ -168,7 +186,7 @@ void hand_over_some(RemoteCache& remote) {
 bool flush_some_remote(Heap* heap) {
   RemoteCache& remote = heap->remote;
   if (has_chains(remote)) {
-    hand_over_some(remote);
+    hand_over_some(heap);
   } else if (remote.count != 0) {
     chain_up(heap);
   } else {
@@ -197,13 +215,12 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   remote.count = i + 1;
   remote.bytes += slab::row_of(slab).block_size;
   // The chains are gone before so many blocks have come again.
-  static_assert(kRemoteBlocks / (kMostChains / kSettled) < kRemoteBlocks);
+  static_assert(kLeastChains >= 2);
   const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
   if (!chains && !enough && __builtin_expect(!pages::is_behind(), true)) return;
   if (!chains && enough) chain_up(heap);
-  hand_over_some(remote);
-  give_back_more(heap);
+  if (hand_over_some(heap)) give_back_more(heap);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {

@@ -177,8 +177,10 @@ size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
   if (kind_of(slab) == Kind::slab && !is_tiny(slab))
     free = free_pages(slab, blocks_of(slab, chain, before)) & ~(unsigned{before} | *done);
   if (!can_purge(slab, free)) free = 0;
+  const unsigned all = free;
   unsigned made = *calls;
   free = pages::pages_within(static_cast<uint16_t>(free), &made);
+  if (free != all && *calls < kCallsPerPurge) free = 0, made = *calls;
   *done |= static_cast<uint16_t>(free);
   *calls -= made;
   const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
@@ -187,7 +189,7 @@ size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
     const uint32_t count = count_gone(slab, gone);
     note_taken(slab, count);
     note_gone(slab, count);
-    held->gone = kGone | ((held->gone & kTurn) ^ kTurn);
+    held->gone = kGone | ((held->gone + kNextTurn) & kTurn);
     // relaxed: push_remote releases it, together with the flag that says that it counts.
     __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
     // The owner opens the slab again when it has taken these blocks back. It may also do so in a race,

@@ -61,8 +61,14 @@ struct Held {
 // is pushed back, the slab cannot become empty, so it stays this slab.
 bool take_back(SlabHeader* slab, uint64_t word, Held* held);
 
+// Pages make at most half as many runs, so with so many calls each they go in at most three purges: fewer than
+// the turns of the remote word.
+inline constexpr unsigned kCallsPerPurge = 3;
+static_assert(kPages / 2 <= 3 * kCallsPerPurge);
+
 // Purges the pages that hold nothing but these blocks, except *done, with at most *calls to the system. Adds
-// the pages to *done, subtracts the calls. Returns the bytes.
+// the pages to *done, subtracts the calls. Returns the bytes. Where *calls are fewer than kCallsPerPurge, all
+// of the pages go or none does; then no call is left.
 size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls);
 
 }  // namespace hummock::slab

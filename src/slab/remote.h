@@ -1,7 +1,7 @@
 // The word through which other threads give blocks back to a slab.
 //
 //   bit  0      gone: blocks of the pages in gone.remote count too, and stand in no chain
-//   bit  1      turn: another value each time that gone.remote changed while bit 0 was set
+//   bits 1…2    turn: another value each time that gone.remote changed while bit 0 was set
 //   bits 3…47   first block of a chain (0: none)
 //   bits 48…61  how many blocks; a slab has at most 8192
 //   bit  62     queued: somebody will dequeue or look at this header, and clear the bit
@@ -18,7 +18,7 @@ namespace hummock::slab {
 
 inline constexpr unsigned kCountShift = 48;
 inline constexpr uint64_t kGone = 1;
-inline constexpr uint64_t kTurn = 2;
+inline constexpr uint64_t kTurn = 6, kNextTurn = 2;
 inline constexpr uint64_t kGoneBits = kGone | kTurn;
 inline constexpr uint64_t kPointerMask = (uint64_t{1} << kCountShift) - 8;
 inline constexpr uint64_t kCountMask = 0x3fff;

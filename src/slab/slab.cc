@@ -152,6 +152,15 @@ HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
   return used > back ? used - back : 0;
 }
 
+bool has_emptied(const SlabHeader* slab, uint32_t count) {
+  const size_t now = count_live(slab), before = now + count;
+  size_t few = (slab->capacity < kPages ? slab->capacity : kPages) / 2;
+  for (; few != 0; few /= 2) {
+    if (now <= few && before > few) return true;
+  }
+  return now == 0;
+}
+
 void open_frees(SlabHeader* slab) {
   // acquire: as in is_gone.
   if (slab->gone.own != 0 || (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) return;
@@ -328,7 +337,7 @@ List take_fresh(SlabHeader* slab) {
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
   // acquire: pairs with the release of push_remote, so that we see links and gone.remote. A thread that
   // changes gone.remote takes the word first and leaves a different one: with the same count kTurn differs.
-  // It changes once for each count, because more pages can go only when more blocks have come.
+  // It changes at most three times for each count (slab/gone.h), and has four values.
   uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   uint16_t gone;
   do {

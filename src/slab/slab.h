@@ -275,6 +275,10 @@ void check_block(const SlabHeader* slab, const void* block, const char* call, En
 // `call` was given a block that is already free: calls `end` with a message.
 void double_free(const SlabHeader* slab, const void* block, const char* call, End end = base::die);
 
+// Others freed `count` more blocks: did that leave so few in use that half of the pages may be free, or half,
+// a quarter, … as few? A guess, because the slab is not the caller's.
+bool has_emptied(const SlabHeader* slab, uint32_t count);
+
 // Ends each message about misuse.
 inline constexpr const char* kSeeMore = "; HUMMOCK_CHECKED=on tells more";
 
