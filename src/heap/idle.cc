@@ -100,7 +100,7 @@ bool returned_much() {
 }
 
 // Purging takes longer than freeing. So several threads that free wait for each other's looks, if far too
-// much waits and may be purged.
+// much waits.
 bool must_look() {
   return relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(2 * most_resting());
 }

@@ -34,14 +34,15 @@ inline constexpr unsigned kCallsAfterFree = pages::kMostCalls - 1;  // the free 
 void purge_idle();
 
 // A thread that has handed over 64 KiB of others' blocks looks at some slabs, if much waits for the owners of
-// all slabs. A round takes 2 MiB of such frees. Where far too much waits, it waits for other threads that
-// look. True: it had not enough system calls for all that it found, so the next hand-over looks again.
+// all slabs. A round takes 2 MiB of such frees. True: it could not do all that it found, so the next
+// hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
 // Does so much wait for the owners of slabs that a free looks at a slab which it empties?
 bool returned_too_much();
-// Purges pages of a slab that others' frees have just emptied, or nearly, except *purged, with at most *calls to
-// the system. Adds the pages to *purged. If no call is left, there may be more.
+// Purges pages of a slab that others' frees have just emptied, or nearly, except *purged, with at most *calls
+// to the system. Adds the pages to *purged. If no call is left, there may be more. Where far too much waits,
+// it waits for other threads that look.
 void look_at_emptied(SlabHeader* slab, uint16_t* purged, unsigned* calls);
 inline constexpr unsigned kCallsPerLook = slab::kCallsPerPurge;
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.

@@ -61,8 +61,8 @@ struct Held {
 // is pushed back, the slab cannot become empty, so it stays this slab.
 bool take_back(SlabHeader* slab, uint64_t word, Held* held);
 
-// Pages make at most half as many runs, so with so many calls each they go in at most three purges: fewer than
-// the turns of the remote word.
+// Pages make at most half as many runs, so with so many calls each they go in at most three purges: fewer
+// than the turns of the remote word.
 inline constexpr unsigned kCallsPerPurge = 3;
 static_assert(kPages / 2 <= 3 * kCallsPerPurge);
 

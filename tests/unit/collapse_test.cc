@@ -1,6 +1,7 @@
 // Small pages in use become huge ones, in ticks: which, when, and what meets it on the way.
 #include <doctest/doctest.h>
 
+#include <thread>
 #include <vector>
 
 #include "support/faked_huge_pages.h"
@@ -128,6 +129,32 @@ TEST_CASE("by default what is not in use stays on small pages") {
   tick_for(2000);
   CHECK(says.collapses == before);
   release_all(blocks);
+}
+
+TEST_CASE("what another thread frees on huge pages goes back while their owner does nothing") {
+  if (!thp_possible()) return;
+  hummock_trim(0);
+  With with("");
+  std::vector<char*> blocks;
+  for (size_t i = 0; i < 300 * kMiB / 1000; ++i) {
+    blocks.push_back(static_cast<char*>(hummock_malloc(1000)));
+    memset(blocks.back(), 1, 1000);
+  }
+  pass(60000);
+  for (int i = 0; i < 400; ++i) collapse_one(), pass(100);
+  const size_t huge = with.advised();
+  CHECK(huge > 50 * kMiB);
+  const auto stays = [](size_t i) { return i % 64 == 0; };  // so no slab ends
+  std::thread([&] {
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (!stays(i)) hummock_free(blocks[i]);
+    }
+  }).join();
+  CHECK(with.advised() < huge / 2);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (stays(i)) hummock_free(blocks[i]);
+  }
+  hummock_trim(0);
 }
 
 TEST_CASE("what is given back while its page becomes huge reads as zeros for its next owner alone") {
