@@ -46,22 +46,24 @@ size_t rested;       // the same in the last round. Atomic, relaxed.
 bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
 uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
-// There was nothing more to purge with so many blocks fewer. After that the list is walked again when an
-// eighth of the slab has come back, or when the slab is nearly empty.
-bool is_tried(const SlabHeader* slab, uint32_t count) {
-  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
-  if ((seen & kTried) == 0) return false;
-  const uint32_t more = count - (seen & slab::kCountMask);
-  return more < slab->capacity / 8u + 1 && (more == 0 || !slab::has_emptied(slab, more));
-}
-
 // Racy: the slab is not ours yet. slab::purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
 // Where nobody freed anything the owner's line stays untouched: the owner is about to write to it.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
   if (count == 0 || slab->kind != Kind::slab) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
-  return bytes < kLeastBytes || is_tried(slab, count) ? 0 : bytes;
+  if (bytes < kLeastBytes || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried))
+    return 0;
+  return bytes;
+}
+
+// There was nothing more to purge with somewhat fewer blocks: less than an eighth of the slab has come back
+// since, and the slab is not nearly empty. Where frees come in any order, each walk would be in vain.
+bool is_too_early(const SlabHeader* slab, uint32_t count) {
+  const uint16_t seen = __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED);
+  if ((seen & kTried) == 0) return false;
+  const uint32_t more = count - (seen & slab::kCountMask);
+  return more < slab->capacity / 8u + 1 && !slab::has_emptied(slab, more);
 }
 
 // Has a trim anything to do here?
@@ -128,6 +130,7 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, Slice* slice) {
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
   if (freed == 0) return 0;
+  if (why == Look::after_frees && is_too_early(slab, count)) return 0;
   if (why == Look::after_frees) set_relaxed(resting, resting + freed);
   if (why < Look::emptied && !seen_before(slab, count, why)) {
     again = again || why == Look::by_time;

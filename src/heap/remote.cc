@@ -153,7 +153,6 @@ bool has_chains(const RemoteCache& remote) {
 // One call hands over so many chains at most. One whose slab ends or changes hands counts as eight.
 constexpr unsigned kMostChains = 16;
 constexpr unsigned kSettled = 8;
-constexpr unsigned kLeastChains = kMostChains / kSettled;  // also where no call to the system is left
 
 // Looks at a slab that the last hand-over emptied, or nearly. If that takes more calls to the system than are
 // left, the next hand-over goes on.
@@ -168,7 +167,8 @@ bool hand_over_some(Heap* heap) {
   const bool look = returned_too_much();
   unsigned calls = kCallsPerLook;
   if (heap->emptied != nullptr) look_at_last(heap, &calls);
-  for (unsigned done = 0; done < (calls != 0 ? kMostChains : kLeastChains) && has_chains(remote);) {
+  // At least one, also where no call to the system is left.
+  for (unsigned done = 0; done < (calls != 0 ? kMostChains : 1) && has_chains(remote);) {
     // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
     // found here then (heap/diagnose.cc).
     const RemoteChain& chain = remote.chains[remote.next_chain++];
@@ -214,8 +214,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   mark_waiting(waiting_in(heap), p);
   remote.count = i + 1;
   remote.bytes += slab::row_of(slab).block_size;
-  // The chains are gone before so many blocks have come again.
-  static_assert(kLeastChains >= 2);
+  // Each of these calls hands over a chain, so all are gone before so many blocks have come again.
   const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
   if (!chains && !enough && __builtin_expect(!pages::is_behind(), true)) return;

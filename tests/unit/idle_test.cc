@@ -209,6 +209,38 @@ TEST_CASE("in turns: some blocks freed, pages given back, more blocks freed") {
   }
 }
 
+TEST_CASE("a trim looks again although little has come back since the last one") {
+  constexpr size_t kSize = 100, kCount = kBytes / kSize;
+  std::vector<Block> blocks;
+  Pages all, needed;
+  Worker worker;
+  worker.does([&] {
+    for (size_t i = 0; i < kCount; ++i) blocks.push_back(make(kSize, i));
+  });
+  for (const Block& block : blocks) add_pages(block, &all);
+  // Two blocks of each page stay at first; then those of every other two pages go.
+  const auto late = [](size_t i) { return i % 20 == 10; };
+  for (size_t i = 0; i < kCount; ++i) {
+    if (!late(i)) hummock_free(blocks[i].address);
+  }
+  hummock_trim(0);
+  for (size_t i = 0; i < kCount; ++i) {
+    if (late(i) && i / 80 % 2 == 0) {
+      hummock_free(blocks[i].address);
+    } else if (late(i)) {
+      add_pages(blocks[i], &needed);
+    }
+  }
+  hummock_trim(0);
+  CHECK((HUMMOCK_TEST_EMULATED || hummock::os::page_size() != kPage ||
+         resident(all) <= needed.size() + kAtHand));
+  for (size_t i = 0; i < kCount; ++i) {
+    if (!late(i) || i / 80 % 2 == 0) continue;
+    check(blocks[i]);
+    hummock_free(blocks[i].address);
+  }
+}
+
 TEST_CASE("what the system refuses to take is used again") {
   std::vector<Block> blocks, later;
   Worker worker;
