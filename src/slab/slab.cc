@@ -21,11 +21,11 @@ List link_up(SlabHeader* slab, Range range) {
   return {first, static_cast<unsigned>(range.end - range.first)};
 }
 
-// The memory of blocks whose pages are gone is needed again.
-void note_needed(const SlabHeader* slab, size_t blocks) {
+// Blocks whose pages are gone are in use again, or their slab ends. Returns their bytes.
+size_t note_back(const SlabHeader* slab, size_t blocks) {
   const size_t bytes = blocks * row_of(slab).block_size;
   pages::note_untouched(-static_cast<ptrdiff_t>(bytes), false);
-  pages::slab_regret.value.note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
+  return bytes;
 }
 
 // Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
@@ -34,7 +34,8 @@ List take_gone(SlabHeader* slab) {
   const Range range = range_in_page(slab, page);
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
-  note_needed(slab, range.end - range.first);
+  const size_t bytes = note_back(slab, range.end - range.first);
+  pages::slab_regret.value.note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
   open_frees(slab);
   return link_up(slab, range);
 }
@@ -216,8 +217,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 }
 
 void destroy(SlabHeader* slab) {
-  // The purge was in vain: whoever takes the slots next touches them.
-  if (slab->gone.own != 0) note_needed(slab, count_gone(slab, slab->gone.own));
+  if (slab->gone.own != 0) note_back(slab, count_gone(slab, slab->gone.own));
   if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
