@@ -8,6 +8,7 @@
 #include "heap/refill.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "slab/gone.h"
 
 namespace hummock::heap {
 
@@ -87,6 +88,8 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
   // acquire: pairs with the release of push_remote.
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   if (stands_in_list(slab, p, slab::chain_of(word))) return true;
+  const slab::HeldLists held = slab::held_lists();
+  if (stands_in_list(slab, p, held.first) || stands_in_list(slab, p, held.next)) return true;
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     if (is_listed_in(heap, slab, p)) return true;
   }

@@ -20,7 +20,6 @@ namespace {
 
 constexpr uint64_t kStepMs = 1;
 constexpr unsigned kHeadersPerStep = 192;
-constexpr unsigned kBlocksPerStep = 512;  // which are in a list that must be walked
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
@@ -35,10 +34,11 @@ os::Lock<os::Rank::idle> idle_lock;  // at most one thread steps
 struct Round {
   pages::Headers headers;
   bool under_way;
-  uint16_t done;  // pages purged in the slab that is next
 };
-// The next five are guarded by idle_lock; the last two are read without.
+// The next seven are guarded by idle_lock.
 Round by_ticks, by_frees;
+bool for_frees;      // the purge under way is one that frees asked for
+uint16_t tried;      // the count with which it began
 bool again;          // this round of ticks saw something that is worth another one
 bool at_once;        // this round of ticks purges at the first look
 size_t resting;      // bytes that this round of frees saw and may purge. Atomic, relaxed.
@@ -50,7 +50,7 @@ uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
 // Where nobody freed anything the owner's line stays untouched: the owner is about to write to it.
 __attribute__((no_sanitize("thread"))) size_t worth(const SlabHeader* slab, uint32_t count) {
-  if (count == 0 || slab->kind != Kind::slab) return 0;
+  if (count == 0 || slab->kind != Kind::slab || slab->size_class == slab::kTiny) return 0;
   const size_t bytes = size_t{count} * slab::kTable.row[slab->size_class].block_size;
   if (bytes < kLeastBytes || __atomic_load_n(&slab->gone.seen, __ATOMIC_RELAXED) == (count | kTried))
     return 0;
@@ -117,15 +117,23 @@ bool seen_before(SlabHeader* slab, uint16_t count, Look why) {
   return false;
 }
 
-// What one call may still do, beside looking at headers.
-struct Slice {
-  unsigned calls;  // to the system
-  size_t blocks;   // of lists to be walked; the last list is walked to its end
-  bool is_spent() const { return calls == 0 || blocks == 0; }
-};
+using slab::Slice;
 
-// Returns the bytes that it purged. If no call to the system is left, there may be more.
-size_t look_at(SlabHeader* slab, Look why, uint16_t* done, Slice* slice) {
+// Goes on with the purge under way, if there is one.
+size_t go_on(Slice* slice) {
+  if (!slab::purge_is_under_way()) return 0;
+  size_t bytes = 0;
+  slab::Held held;
+  const bool done = slab::go_on_purging(slice, &held, &bytes);
+  if (for_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
+  if (!done) return bytes;
+  __atomic_store_n(&held.slab->gone.seen, static_cast<uint16_t>(tried | kTried), __ATOMIC_RELAXED);
+  hand_over(held.slab, held.first, held.last, held.count, held.gone);
+  return bytes;
+}
+
+// No purge is under way. Returns the bytes that it purged; it may leave a purge under way.
+size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
   const size_t freed = worth(slab, count);
@@ -137,36 +145,23 @@ size_t look_at(SlabHeader* slab, Look why, uint16_t* done, Slice* slice) {
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
-  slab::Held held;
-  if (!slab::take_back(slab, word, &held)) return 0;
-  const size_t bytes = slab::purge(slab, &held, done, &slice->calls);
-  slice->blocks -= slice->blocks < count ? slice->blocks : count;
-  if (why == Look::after_frees || why == Look::emptied)
-    pages::slab_regret.value.note_purged(bytes / kSmallPage);
-  const bool all = slice->calls != 0;
-  if (!all && why == Look::after_frees) set_relaxed(resting, resting - freed);
-  if (all) __atomic_store_n(&slab->gone.seen, static_cast<uint16_t>(count | kTried), __ATOMIC_RELAXED);
-  hand_over(slab, held.first, held.last, held.count, held.gone);
-  return bytes;
+  if (!slab::begin_purge(slab, word)) return 0;
+  for_frees = why == Look::after_frees || why == Look::emptied;
+  tried = count;
+  return go_on(slice);
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
 size_t step(Round& round, size_t headers, Look why, Slice* slice) {
-  if (!round.under_way) round = {pages::Headers(), true, 0};
-  size_t bytes = 0;
+  size_t bytes = go_on(slice);
+  if (!round.under_way) round = {pages::Headers(), true};
   for (; headers != 0 && !slice->is_spent(); --headers) {
-    const pages::Headers here = round.headers;
     SlabHeader* slab = round.headers.next();
     if (slab == nullptr) {
       round.under_way = false;
       break;
     }
-    bytes += look_at(slab, why, &round.done, slice);
-    if (slice->calls == 0) {
-      round.headers = here;  // the next step goes on with this slab
-    } else {
-      round.done = 0;
-    }
+    bytes += look_at(slab, why, slice);
   }
   return bytes;
 }
@@ -212,7 +207,7 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
   if (is_asked()) observer.serve(calls);
   if (*calls < kCallsPerLook || now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock())
     return;
-  Slice slice = {kCallsPerLook, kBlocksPerStep};
+  Slice slice = {kCallsPerLook, kWalkedPerLook};
   os::Event event;
   const size_t bytes = step_by_ticks(now, &slice);
   idle_lock.unlock();
@@ -227,24 +222,23 @@ bool returned_too_much() {
          relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting());
 }
 
-void look_at_emptied(SlabHeader* slab, uint16_t* purged, unsigned* calls) {
+void look_at_emptied(SlabHeader* slab, Slice* slice) {
   if (must_look()) {
     idle_lock.lock();
   } else if (!idle_lock.try_lock()) {
     return;
   }
-  Slice slice = {*calls, kBlocksPerStep};
   os::Event event;
-  const size_t bytes = look_at(slab, Look::emptied, purged, &slice);
+  size_t bytes = go_on(slice);
+  if (!slice->is_spent()) bytes += look_at(slab, Look::emptied, slice);
   idle_lock.unlock();
-  *calls = slice.is_spent() ? 0 : slice.calls;
   log_purge(event, bytes);
 }
 
 bool look_after_frees() {
   if (options::values.decay_ms < 0 || !returned_much()) return false;
   if (!idle_lock.try_lock()) return false;
-  Slice slice = {kCallsPerLook, kBlocksPerStep};
+  Slice slice = {kCallsPerLook, kWalkedPerLook};
   os::Event event;
   const size_t bytes = step_by_frees(&slice);
   idle_lock.unlock();
@@ -309,9 +303,9 @@ void walk_all() {
     }
     os::LockGuard guard(idle_lock);
     for (unsigned i = 0; i < kSlabsPerSlice && slab != nullptr; ++i, slab = all.next()) {
-      uint16_t done = 0;
       Slice slice = {UINT_MAX, SIZE_MAX};
-      look_at(slab, Look::at_once, &done, &slice);
+      go_on(&slice);
+      look_at(slab, Look::at_once, &slice);
     }
   }
 }

@@ -40,11 +40,12 @@ inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
 // Does so much wait for the owners of slabs that a free looks at a slab which it empties?
 bool returned_too_much();
-// Purges pages of a slab that others' frees have just emptied, or nearly, except *purged, with at most *calls
-// to the system. Adds the pages to *purged. If no call is left, there may be more. Where far too much waits,
-// it waits for other threads that look.
-void look_at_emptied(SlabHeader* slab, uint16_t* purged, unsigned* calls);
-inline constexpr unsigned kCallsPerLook = slab::kCallsPerPurge;
+// Purges pages of a slab that others' frees have just emptied, or nearly, as far as the slice reaches. If the
+// slice is spent, there may be more to do. Where far too much waits, it waits for other threads that look.
+void look_at_emptied(SlabHeader* slab, slab::Slice* slice);
+// What one call may do for this, and for the looks of a round.
+inline constexpr unsigned kCallsPerLook = 3;
+inline constexpr unsigned kWalkedPerLook = 192;  // of lists that must be walked
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

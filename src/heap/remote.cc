@@ -154,31 +154,31 @@ bool has_chains(const RemoteCache& remote) {
 constexpr unsigned kMostChains = 16;
 constexpr unsigned kSettled = 8;
 
-// Looks at a slab that the last hand-over emptied, or nearly. If that takes more calls to the system than are
-// left, the next hand-over goes on.
-void look_at_last(Heap* heap, unsigned* calls) {
-  look_at_emptied(heap->emptied, &heap->purged, calls);
-  if (*calls != 0) heap->emptied = nullptr;
+// Looks at a slab that the last hand-over emptied, or nearly. If that takes more than is left of the slice,
+// the next hand-over goes on.
+void look_at_last(Heap* heap, slab::Slice* slice) {
+  look_at_emptied(heap->emptied, slice);
+  if (!slice->is_spent()) heap->emptied = nullptr;
 }
 
-// True: it purged nothing.
+// True: it looked at no list, and purged nothing.
 bool hand_over_some(Heap* heap) {
   RemoteCache& remote = heap->remote;
   const bool look = returned_too_much();
-  unsigned calls = kCallsPerLook;
-  if (heap->emptied != nullptr) look_at_last(heap, &calls);
-  // At least one, also where no call to the system is left.
-  for (unsigned done = 0; done < (calls != 0 ? kMostChains : 1) && has_chains(remote);) {
+  slab::Slice slice = {kCallsPerLook, kWalkedPerLook};
+  if (heap->emptied != nullptr) look_at_last(heap, &slice);
+  // At least one, also where nothing is left of the slice.
+  for (unsigned done = 0; done < (slice.is_spent() ? 1 : kMostChains) && has_chains(remote);) {
     // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
     // found here then (heap/diagnose.cc).
     const RemoteChain& chain = remote.chains[remote.next_chain++];
     const bool settled = hand_over(chain.slab, chain.first, chain.last, chain.count);
     done += settled ? kSettled : 1;
     if (!look || settled || !slab::has_emptied(chain.slab, chain.count)) continue;
-    if (heap->emptied == nullptr) heap->emptied = chain.slab, heap->purged = 0;
-    if (calls != 0) look_at_last(heap, &calls);
+    if (heap->emptied == nullptr) heap->emptied = chain.slab;
+    if (!slice.is_spent()) look_at_last(heap, &slice);
   }
-  return calls == kCallsPerLook;
+  return slice.calls == kCallsPerLook && slice.blocks == kWalkedPerLook;
 }
 
 }  // namespace

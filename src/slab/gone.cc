@@ -8,18 +8,31 @@ void for_pages(uint16_t pages, Act act) {
   for (unsigned left = pages; left != 0; left &= left - 1) act(static_cast<unsigned>(__builtin_ctz(left)));
 }
 
-// Which blocks of a slab are in a chain, by their numbers.
+// Blocks of a slab, by their numbers.
 class BlockSet {
  public:
   void add(size_t number) { bits_[number / 64] |= uint64_t{1} << (number % 64); }
+  bool has(size_t number) const { return (bits_[number / 64] >> (number % 64) & 1) != 0; }
+  void add_all(Range range) {
+    for_words(range, [this](size_t i, uint64_t mask) { bits_[i] |= mask; });
+  }
   bool has_all(Range range) const {
-    for (size_t i = range.first; i < range.end; ++i) {
-      if ((bits_[i / 64] >> (i % 64) & 1) == 0) return false;
-    }
-    return true;
+    bool all = true;
+    for_words(range, [&](size_t i, uint64_t mask) { all = all && (bits_[i] & mask) == mask; });
+    return all;
   }
 
  private:
+  template <class Act>
+  static void for_words(Range range, Act act) {
+    while (range.first < range.end) {
+      const size_t in_word = range.first % 64, left = range.end - range.first;
+      const size_t count = left < 64 - in_word ? left : 64 - in_word;
+      act(range.first / 64, ~uint64_t{0} >> (64 - count) << in_word);
+      range.first += count;
+    }
+  }
+
   uint64_t bits_[kSlotSize / kStep / 64] = {};
 };
 
@@ -34,30 +47,8 @@ size_t number_of(const SlabHeader* slab, const void* block) {
   return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
 }
 
-struct Chain {
-  void* first;
-  uint32_t count;
-};
-
-void add_gone(const SlabHeader* slab, uint16_t gone, BlockSet* set) {
-  for_pages(gone, [&](unsigned page) {
-    const Range range = range_in_page(slab, page);
-    for (size_t i = range.first; i < range.end; ++i) set->add(i);
-  });
-}
-
-// The blocks of the chain, and those of pages that are already gone.
-BlockSet blocks_of(const SlabHeader* slab, Chain chain, uint16_t gone) {
-  BlockSet set;
-  add_gone(slab, gone, &set);
-  void* block = chain.first;
-  for (uint32_t left = chain.count; left != 0; --left, block = next_remote_free(slab, block)) {
-    if (!is_listable(slab, block)) {
-      corrupted(slab, "a block that another thread freed was written to or freed twice");
-    }
-    set.add(number_of(slab, block));
-  }
-  return set;
+void add_pages(const SlabHeader* slab, uint16_t pages, BlockSet* set) {
+  for_pages(pages, [&](unsigned page) { set->add_all(range_in_page(slab, page)); });
 }
 
 // Pages where all blocks are in the set.
@@ -96,21 +87,6 @@ bool begins_in(const SlabHeader* slab, uint16_t pages, const void* block) {
   return (pages >> page_of(slab, block) & 1) != 0;
 }
 
-// Takes blocks that begin in one of the pages out of the chain, and reverses it.
-void leave_out(const SlabHeader* slab, Held* held, Chain chain, uint16_t pages) {
-  held->first = held->last = nullptr;
-  void* block = chain.first;
-  for (uint32_t left = chain.count; left != 0; --left) {
-    void* next = next_remote_free(slab, block);
-    if (!begins_in(slab, pages, block)) {
-      if (held->first == nullptr) held->last = block;
-      link_remote(slab, block, held->first);
-      held->first = block;
-    }
-    block = next;
-  }
-}
-
 // Walks the slab's own free list. `act` may change the block's link.
 template <class Act>
 void for_free(SlabHeader* slab, Act act) {
@@ -131,7 +107,7 @@ size_t purge_own(SlabHeader* slab) {
   const uint16_t before = slab->gone.own;
   if (slab->free == end_of(slab) || is_tiny(slab)) return 0;
   BlockSet set;
-  add_gone(slab, before, &set);
+  add_pages(slab, before, &set);
   for_free(slab, [&](void* block) { set.add(number_of(slab, block)); });
   const uint16_t free = static_cast<uint16_t>(free_pages(slab, set) & ~unsigned{before});
   if (!can_purge(slab, free)) return 0;
@@ -158,46 +134,197 @@ uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
   return count;
 }
 
-bool take_back(SlabHeader* slab, uint64_t word, Held* held) {
+namespace {
+
+enum class Stage : uint8_t {
+  none,
+  marking,  // the chain's blocks go into the set
+  sorting,  // blocks of the pages that leave are taken out of the chain
+  purging,
+};
+
+struct Purge {
+  Stage stage = Stage::none;
+  Held held = {};        // marking: the whole chain; later: what stays of it. `first` is atomic, relaxed
+  void* next = nullptr;  // block of the chain. Atomic, relaxed
+  uint32_t left = 0;     // so many blocks from there
+  uint32_t chained = 0;  // blocks in the whole chain
+  uint16_t before = 0;   // pages that were gone when it began
+  uint16_t pages = 0;    // still to be purged
+  BlockSet set;          // marking: blocks of the chain, and of `before`; sorting: blocks that leave
+};
+
+Purge under_way;
+
+// The slab's address, and its pages with blocks that leave the chain: one word, so that nobody takes the
+// pages of one slab for another's. 0: there is none. Atomic, relaxed.
+uint64_t leaving;
+
+constexpr unsigned kPagesBits = 16;
+
+constexpr const char* kBrokenChain = "a block that another thread freed was written to or freed twice";
+
+void set_leaving(const SlabHeader* slab, uint16_t pages) {
+  const uint64_t word = uint64_t{reinterpret_cast<uintptr_t>(slab)} << kPagesBits | pages;
+  __atomic_store_n(&leaving, pages == 0 ? 0 : word, __ATOMIC_RELAXED);
+}
+
+// Which pages go is known now.
+void begin_sorting(SlabHeader* slab, uint16_t pages) {
+  under_way.pages = pages;
+  const uint16_t gone = with_blocks(slab, pages);
+  under_way.stage = gone != 0 ? Stage::sorting : Stage::purging;
+  if (gone == 0) return;
+  set_leaving(slab, gone);
+  // The owner opens the slab again when it has taken these blocks back. It may also do so in a race, between
+  // this and push_remote; then a block there that is freed twice is reported when it is handed out.
+  close_frees(slab);
+  under_way.set = BlockSet();
+  add_pages(slab, gone, &under_way.set);
+  set_relaxed(under_way.next, under_way.held.first);
+  set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
+  under_way.held.last = nullptr;
+  under_way.left = under_way.chained;
+}
+
+// What the walks below need of a slab, at hand: a chain may have thousands of blocks.
+class Numbers {
+ public:
+  explicit Numbers(const SlabHeader* slab)
+      : start_(slab->start),
+        size_(row_of(slab).block_size),
+        reciprocal_(row_of(slab).reciprocal),
+        carved_(relaxed(slab->carved)) {}
+
+  // The number of a carved block; kNone for all other addresses.
+  static constexpr size_t kNone = SIZE_MAX;
+  size_t of(const void* block) const {
+    const auto offset = static_cast<size_t>(static_cast<const char*>(block) - start_);
+    const size_t number = offset < kMostBytes ? (offset * reciprocal_) >> 40 : carved_;
+    return number < carved_ && number * size_ == offset ? number : kNone;
+  }
+
+ private:
+  static constexpr size_t kMostBytes = 8 * kSlotSize;  // of a slab: see block_index
+
+  const char* start_;
+  size_t size_, reciprocal_, carved_;
+};
+
+void mark(SlabHeader* slab, Slice* slice) {
+  const Numbers numbers(slab);
+  const bool tiny = is_tiny(slab);  // not purged: the caller's look may have been at an earlier slab
+  void* block = under_way.next;
+  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
+  for (uint32_t i = 0; i < most; ++i) {
+    const size_t number = numbers.of(block);
+    if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
+    void* next = tiny ? next_remote_free(slab, block) : next_remote(block);
+    if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBrokenChain);
+    if (!tiny) under_way.set.add(number);
+    under_way.held.last = block;
+    block = next;
+  }
+  set_relaxed(under_way.next, block);
+  under_way.left -= most;
+  slice->blocks -= most;
+  if (under_way.left != 0) return;
+  const unsigned free = tiny ? 0 : free_pages(slab, under_way.set) & ~unsigned{under_way.before};
+  begin_sorting(slab, can_purge(slab, free) ? static_cast<uint16_t>(free) : uint16_t{0});
+}
+
+// The blocks that leave are not in use, and the word will say so together with the flag.
+void end_sorting(SlabHeader* slab) {
+  const auto gone = static_cast<uint16_t>(leaving_pages(slab));
+  const uint32_t count = count_gone(slab, gone);
+  note_taken(slab, count);
+  note_gone(slab, count);
+  under_way.held.gone = kGone | ((under_way.held.gone + kNextTurn) & kTurn);
+  // relaxed: push_remote releases it, together with the flag that says that it counts.
+  __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(under_way.before | gone), __ATOMIC_RELAXED);
+  under_way.stage = Stage::purging;
+}
+
+// Reverses what stays of the chain.
+void sort(SlabHeader* slab, Slice* slice) {
+  const Numbers numbers(slab);
+  void* block = under_way.next;
+  void* first = under_way.held.first;
+  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
+  for (uint32_t i = 0; i < most; ++i) {
+    const size_t number = numbers.of(block);
+    if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
+    void* next = next_remote(block);
+    if (!under_way.set.has(number)) {
+      if (first == nullptr) under_way.held.last = block;
+      set_next_remote(block, first);
+      first = block;
+    }
+    block = next;
+  }
+  set_relaxed(under_way.held.first, first);
+  set_relaxed(under_way.next, block);
+  under_way.left -= most;
+  slice->blocks -= most;
+  if (under_way.left == 0) end_sorting(slab);
+}
+
+}  // namespace
+
+bool begin_purge(SlabHeader* slab, uint64_t word) {
   // acquire: pairs with the release of push_remote. This also shows what the slab's creator wrote, because
   // that was before the blocks were handed out.
   if (!__atomic_compare_exchange_n(&slab->remote, &word, word & (kQueued | kSharedBit), false,
                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
     return false;
   }
-  *held = {chain_of(word), nullptr, count_of(word), word & kGoneBits};
+  under_way.before = 0;  // nobody else writes it
+  if ((word & kGone) != 0) under_way.before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
+  under_way.held.slab = slab;
+  set_relaxed(under_way.held.first, chain_of(word));
+  under_way.held.count = count_of(word);
+  under_way.held.gone = word & kGoneBits;
+  under_way.held.last = nullptr;
+  set_relaxed(under_way.next, under_way.held.first);
+  under_way.left = under_way.chained = under_way.held.count - count_gone(slab, under_way.before);
+  under_way.set = BlockSet();
+  add_pages(slab, under_way.before, &under_way.set);
+  under_way.stage = Stage::marking;
   return true;
 }
 
-size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls) {
-  uint16_t before = 0;  // nobody else writes it
-  if ((held->gone & kGone) != 0) before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
-  const Chain chain = {held->first, held->count - count_gone(slab, before)};
-  unsigned free = 0;
-  if (kind_of(slab) == Kind::slab && !is_tiny(slab))
-    free = free_pages(slab, blocks_of(slab, chain, before)) & ~(unsigned{before} | *done);
-  if (!can_purge(slab, free)) free = 0;
-  const unsigned all = free;
-  unsigned made = *calls;
-  free = pages::pages_within(static_cast<uint16_t>(free), &made);
-  if (free != all && *calls < kCallsPerPurge) free = 0, made = *calls;
-  *done |= static_cast<uint16_t>(free);
-  *calls -= made;
-  const uint16_t gone = with_blocks(slab, static_cast<uint16_t>(free));
-  leave_out(slab, held, chain, gone);  // first: the links are in the pages
-  if (gone != 0) {
-    const uint32_t count = count_gone(slab, gone);
-    note_taken(slab, count);
-    note_gone(slab, count);
-    held->gone = kGone | ((held->gone + kNextTurn) & kTurn);
-    // relaxed: push_remote releases it, together with the flag that says that it counts.
-    __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(before | gone), __ATOMIC_RELAXED);
-    // The owner opens the slab again when it has taken these blocks back. It may also do so in a race,
-    // between this and push_remote; then a block there that is freed twice is reported when it is handed out.
-    close_frees(slab);
-  }
+bool purge_is_under_way() {
+  return under_way.stage != Stage::none;
+}
+
+bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
+  SlabHeader* slab = under_way.held.slab;
+  if (under_way.stage == Stage::marking) mark(slab, slice);
+  if (under_way.stage == Stage::sorting) sort(slab, slice);
+  if (under_way.stage != Stage::purging) return false;
+  unsigned calls = slice->calls;
+  const uint16_t pages = pages::pages_within(under_way.pages, &calls);
+  slice->calls -= calls;
+  under_way.pages = static_cast<uint16_t>(under_way.pages & ~unsigned{pages});
   // If the system refuses to take a page, it counts as gone all the same, until it is handed out.
-  return free == 0 ? 0 : pages::purge_inside(slab, static_cast<uint16_t>(free));
+  if (pages != 0) *bytes += pages::purge_inside(slab, pages);
+  if (under_way.pages != 0) return false;
+  *held = under_way.held;
+  under_way.stage = Stage::none;
+  // Before the push: after it the pages may be handed out. The push releases this, too.
+  set_leaving(slab, 0);
+  set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
+  set_relaxed(under_way.next, static_cast<void*>(nullptr));
+  return true;
+}
+
+unsigned leaving_pages(const SlabHeader* slab) {
+  const uint64_t word = __atomic_load_n(&leaving, __ATOMIC_RELAXED);
+  return word >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? word & UINT16_MAX : 0;
+}
+
+HeldLists held_lists() {
+  return {relaxed(under_way.held.first), relaxed(under_way.next)};
 }
 
 }  // namespace hummock::slab

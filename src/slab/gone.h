@@ -47,29 +47,43 @@ uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 size_t purge_own(SlabHeader* slab);
 
 // ---- Purging what others freed -------------------------------------------------------------------
-// One thread of the process at a time may be between take_back and the push_remote that ends it.
 
-// Blocks that other threads freed and nobody drained. While they are held they count as in use again.
+// What one call may still do.
+struct Slice {
+  unsigned calls;  // to the system
+  size_t blocks;   // of lists to be walked
+  bool is_spent() const { return calls == 0 || blocks == 0; }
+};
+
+// Blocks that other threads freed and nobody drained.
 struct Held {
+  SlabHeader* slab;
   void* first;
   void* last;
   uint32_t count;  // in the chain, and of gone.remote
   uint64_t gone;   // the flags for push_remote
 };
 
-// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. Until all of it
-// is pushed back, the slab cannot become empty, so it stays this slab.
-bool take_back(SlabHeader* slab, uint64_t word, Held* held);
+// The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one is under way in
+// the process, and its caller's lock guards it. From begin_purge() until all is pushed back the blocks count
+// as in use again; so the slab cannot become empty, and stays this slab.
 
-// Pages make at most half as many runs, so with so many calls each they go in at most three purges: fewer
-// than the turns of the remote word.
-inline constexpr unsigned kCallsPerPurge = 3;
-static_assert(kPages / 2 <= 3 * kCallsPerPurge);
+// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile.
+bool begin_purge(SlabHeader* slab, uint64_t word);
+bool purge_is_under_way();
+// Purges the pages that hold nothing but these blocks, as far as the slice reaches. Adds the bytes to *bytes.
+// True: it is done, and the caller must push *held back.
+bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
 
-// Purges the pages that hold nothing but these blocks, except *done, with at most *calls to the system. Adds
-// the pages to *done, subtracts the calls. Returns the bytes. Where *calls are fewer than kCallsPerPurge, all
-// of the pages go or none does; then no call is left.
-size_t purge(SlabHeader* slab, Held* held, uint16_t* done, unsigned* calls);
+// Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
+unsigned leaving_pages(const SlabHeader* slab);
+
+// Where the lists of the purge under way begin: for a search. Racy.
+struct HeldLists {
+  void* first;
+  void* next;
+};
+HeldLists held_lists();
 
 }  // namespace hummock::slab
 

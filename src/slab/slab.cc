@@ -134,7 +134,7 @@ bool mark_free(const SlabHeader* slab, void* block) {
 }
 
 unsigned gone_pages(const SlabHeader* slab) {
-  unsigned pages = relaxed(slab->gone.own);
+  unsigned pages = relaxed(slab->gone.own) | leaving_pages(slab);
   // acquire: pairs with the release of push_remote. Else pages that went before, and whose blocks have been
   // handed out again since, could be seen with a flag that was set for others.
   if ((__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) pages |= relaxed(slab->gone.remote);
@@ -156,6 +156,7 @@ HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
 bool has_emptied(const SlabHeader* slab, uint32_t count) {
   const size_t now = count_live(slab), before = now + count;
   size_t few = (slab->capacity < kPages ? slab->capacity : kPages) / 2;
+  if (now > few) return false;
   for (; few != 0; few /= 2) {
     if (now <= few && before > few) return true;
   }
@@ -163,8 +164,9 @@ bool has_emptied(const SlabHeader* slab, uint32_t count) {
 }
 
 void open_frees(SlabHeader* slab) {
-  // acquire: as in is_gone.
+  // acquire: as in gone_pages.
   if (slab->gone.own != 0 || (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & kGone) != 0) return;
+  if (leaving_pages(slab) != 0) return;
   const SizeClass& row = row_of(slab);
   const uint64_t carved = slab->carved * row.step;
   const uint64_t bound = stands_at_multiples(row) ? product_of(row, slab->start) + carved : carved;
@@ -337,7 +339,7 @@ List take_fresh(SlabHeader* slab) {
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {
   // acquire: pairs with the release of push_remote, so that we see links and gone.remote. A thread that
   // changes gone.remote takes the word first and leaves a different one: with the same count kTurn differs.
-  // It changes at most three times for each count (slab/gone.h), and has four values.
+  // It changes once for each count, as a rule, and has four values.
   uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   uint16_t gone;
   do {

@@ -227,6 +227,31 @@ TEST_CASE("another thread frees the last block of each of many slabs: no free en
   }
 }
 
+TEST_CASE(
+    "another thread frees nearly all blocks of slabs whose thread waits: no free walks a slab's whole list") {
+  support::HangGuard guard(1200);
+  for (const size_t size : {16, 64, 300}) {
+    CAPTURE(size);
+    hold([size] {
+      constexpr size_t kStays = 997, kCounted = 1500;
+      std::vector<void*> blocks(64 * kMiB / size);
+      std::promise<void> ready, done;
+      std::thread owner([&] {
+        for (void*& block : blocks) *static_cast<char*>(block = get(size)) = 1;
+        ready.set_value();
+        done.get_future().wait();
+      });
+      ready.get_future().wait();
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        if (i % kStays == 0) continue;
+        i + kCounted < blocks.size() ? hummock_free(blocks[i]) : give(blocks[i]);
+      }
+      done.set_value();
+      owner.join();
+    });
+  }
+}
+
 TEST_CASE("a thread's own frees, a million in turn and in any order, and mallocs after") {
   support::HangGuard guard(1200);
   for (const bool shuffled : {false, true}) {
