@@ -148,7 +148,6 @@ struct Purge {
   Held held = {};        // marking: the whole chain; later: what stays of it. `first` is atomic, relaxed
   void* next = nullptr;  // block of the chain. Atomic, relaxed
   uint32_t left = 0;     // so many blocks from there
-  uint32_t chained = 0;  // blocks in the whole chain
   uint16_t before = 0;   // pages that were gone when it began
   uint16_t pages = 0;    // still to be purged
   BlockSet set;          // marking: blocks of the chain, and of `before`; sorting: blocks that leave
@@ -184,7 +183,7 @@ void begin_sorting(SlabHeader* slab, uint16_t pages) {
   set_relaxed(under_way.next, under_way.held.first);
   set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
   under_way.held.last = nullptr;
-  under_way.left = under_way.chained;
+  under_way.left = under_way.held.count - count_gone(slab, under_way.before);
 }
 
 // What the walks below need of a slab, at hand: a chain may have thousands of blocks.
@@ -211,11 +210,19 @@ class Numbers {
   size_t size_, reciprocal_, carved_;
 };
 
+// So many of the blocks that are left are for this slice.
+uint32_t take_share(Slice* slice) {
+  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
+  under_way.left -= most;
+  slice->blocks -= most;
+  return most;
+}
+
 void mark(SlabHeader* slab, Slice* slice) {
   const Numbers numbers(slab);
   const bool tiny = is_tiny(slab);  // not purged: the caller's look may have been at an earlier slab
   void* block = under_way.next;
-  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
+  const uint32_t most = take_share(slice);
   for (uint32_t i = 0; i < most; ++i) {
     const size_t number = numbers.of(block);
     if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
@@ -226,8 +233,6 @@ void mark(SlabHeader* slab, Slice* slice) {
     block = next;
   }
   set_relaxed(under_way.next, block);
-  under_way.left -= most;
-  slice->blocks -= most;
   if (under_way.left != 0) return;
   const unsigned free = tiny ? 0 : free_pages(slab, under_way.set) & ~unsigned{under_way.before};
   begin_sorting(slab, can_purge(slab, free) ? static_cast<uint16_t>(free) : uint16_t{0});
@@ -250,7 +255,7 @@ void sort(SlabHeader* slab, Slice* slice) {
   const Numbers numbers(slab);
   void* block = under_way.next;
   void* first = under_way.held.first;
-  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
+  const uint32_t most = take_share(slice);
   for (uint32_t i = 0; i < most; ++i) {
     const size_t number = numbers.of(block);
     if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
@@ -264,8 +269,6 @@ void sort(SlabHeader* slab, Slice* slice) {
   }
   set_relaxed(under_way.held.first, first);
   set_relaxed(under_way.next, block);
-  under_way.left -= most;
-  slice->blocks -= most;
   if (under_way.left == 0) end_sorting(slab);
 }
 
@@ -286,7 +289,7 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
   under_way.held.gone = word & kGoneBits;
   under_way.held.last = nullptr;
   set_relaxed(under_way.next, under_way.held.first);
-  under_way.left = under_way.chained = under_way.held.count - count_gone(slab, under_way.before);
+  under_way.left = under_way.held.count - count_gone(slab, under_way.before);
   under_way.set = BlockSet();
   add_pages(slab, under_way.before, &under_way.set);
   under_way.stage = Stage::marking;
