@@ -199,7 +199,7 @@ class Numbers {
   static constexpr size_t kNone = SIZE_MAX;
   size_t of(const void* block) const {
     const auto offset = static_cast<size_t>(static_cast<const char*>(block) - start_);
-    const size_t number = offset < kMostBytes ? (offset * reciprocal_) >> 40 : carved_;
+    const size_t number = offset < kMostBytes ? static_cast<size_t>((offset * reciprocal_) >> 40) : carved_;
     return number < carved_ && number * size_ == offset ? number : kNone;
   }
 
@@ -207,7 +207,9 @@ class Numbers {
   static constexpr size_t kMostBytes = 8 * kSlotSize;  // of a slab: see block_index
 
   const char* start_;
-  size_t size_, reciprocal_, carved_;
+  size_t size_;
+  uint64_t reciprocal_;  // the product needs 64 bits
+  size_t carved_;
 };
 
 // So many of the blocks that are left are for this slice.
