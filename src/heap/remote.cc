@@ -154,8 +154,8 @@ bool has_chains(const RemoteCache& remote) {
 constexpr unsigned kMostChains = 16;
 constexpr unsigned kSettled = 8;
 
-// Looks at a slab that the last hand-over emptied, or nearly. If that takes more than is left of the slice,
-// the next hand-over goes on.
+// Looks at a slab that a hand-over emptied, or nearly. If that takes more than is left of the slice, the
+// thread's next free goes on: at the next hand-over it would be late, because others' slabs empty meanwhile.
 void look_at_last(Heap* heap, slab::Slice* slice) {
   look_at_emptied(heap->emptied, slice);
   if (!slice->is_spent()) heap->emptied = nullptr;
@@ -217,7 +217,8 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   // Each of these calls hands over a chain, so all are gone before so many blocks have come again.
   const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
-  if (!chains && !enough && __builtin_expect(!pages::is_behind(), true)) return;
+  const bool late = heap->emptied != nullptr || pages::is_behind();
+  if (!chains && !enough && __builtin_expect(!late, true)) return;
   if (!chains && enough) chain_up(heap);
   if (hand_over_some(heap)) give_back_more(heap);
 }
