@@ -19,7 +19,7 @@ Observer observer = {&observer.seen, 0, nullptr, nullptr};
 namespace {
 
 constexpr uint64_t kStepMs = 1;
-constexpr unsigned kHeadersPerStep = 192;
+constexpr unsigned kHeadersPerStep = 128;
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;

@@ -214,13 +214,18 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   mark_waiting(waiting_in(heap), p);
   remote.count = i + 1;
   remote.bytes += slab::row_of(slab).block_size;
-  // Each of these calls hands over a chain, so all are gone before so many blocks have come again.
   const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
   const bool late = heap->emptied != nullptr || pages::is_behind();
   if (!chains && !enough && __builtin_expect(!late, true)) return;
-  if (!chains && enough) chain_up(heap);
+  if (!chains && enough) {
+    const bool few = remote.count <= kMostChains;
+    chain_up(heap);
+    if (!few) return;  // the next frees hand over: one call does not do both
+  }
   if (hand_over_some(heap)) give_back_more(heap);
+  // Each call hands over a chain at least, so all are gone when so many blocks have come again.
+  if (remote.count == kRemoteBlocks) chain_up(heap);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {
