@@ -209,12 +209,13 @@ static void many_threads(size_t leave) {
 }
 
 static char** produced;
+static size_t produced_size = 100;
 static void* produce(void* argument) {
   const size_t count = *(size_t*)argument;
   free(get(100));
   meet();
   meet();
-  for (size_t i = 0; i < count; ++i) produced[i] = get(100);
+  for (size_t i = 0; i < count; ++i) produced[i] = get(produced_size);
   meet();
   meet(); /* idle from here on, until the end */
   return NULL;
@@ -233,6 +234,36 @@ static void idle_producer(void) {
   say("left", after > before ? after - before : 0);
   meet();
   pthread_join(thread, NULL);
+}
+
+/* Eight threads free what an idle one took, each a part, in order; one block of `keep` stays. Of what the
+ * program has left, it touches nothing more. */
+enum { kFreeing = 8 };
+static size_t produced_count, produced_keep;
+static void* free_part(void* argument) {
+  const size_t part = (size_t)argument;
+  for (size_t i = produced_count * part / kFreeing; i < produced_count * (part + 1) / kFreeing; ++i) {
+    if (i % produced_keep != 0) free(produced[i]);
+  }
+  return NULL;
+}
+
+static void freed_in_parts(size_t size, size_t keep) {
+  pthread_t owner, threads[kFreeing];
+  produced_size = size;
+  produced_keep = keep;
+  produced_count = ((size_t)200 << 20) / size;
+  produced = books(produced_count * sizeof *produced);
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&owner, NULL, produce, &produced_count);
+  const size_t before = let_them_take();
+  for (size_t t = 0; t < kFreeing; ++t) pthread_create(&threads[t], NULL, free_part, (void*)t);
+  for (int t = 0; t < kFreeing; ++t) pthread_join(threads[t], NULL);
+  const size_t after = resident();
+  say("pages", (produced_count / keep + 1) * 4096);
+  say("left", after > before ? after - before : 0);
+  meet();
+  pthread_join(owner, NULL);
 }
 
 /* ---- Start, limits ------------------------------------------------------------------------------ */
@@ -322,6 +353,8 @@ int main(int argc, char** argv) {
     many_threads(number);
   else if (strcmp(mode, "producer") == 0)
     idle_producer();
+  else if (strcmp(mode, "parts") == 0)
+    freed_in_parts(number, strtoul(argv[3], NULL, 0));
   else if (strcmp(mode, "start") == 0)
     start();
   else if (strcmp(mode, "mixed") == 0)

@@ -117,6 +117,13 @@ class Gates:
         print(f"  full {figures.get('full', 0) / MIB:.0f} MiB")
         self.hold("idle producer, 300 MB freed by another thread: left", figures.get("left"), 16 * MIB)
 
+    def parts(self):
+        for size, keep in ((32, 1000), (64, 1000), (300, 218)):
+            figures = self.run("parts", size, keep)
+            ceiling = figures.get("pages", 0) + 16 * MIB + 64 * 1024 * 9
+            what = f"eight threads free 200 MB of {size} bytes in order, one of {keep} stays: beyond its page"
+            self.hold(what, figures.get("left"), ceiling)
+
     def start(self):
         ours, system = self.run("start"), self.run("start", library=None)
         if not ours or not system:
@@ -160,7 +167,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "threads", "producer", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "threads", "producer", "parts", "start", "limits", "valgrind"]
 
 
 def main():
