@@ -154,8 +154,10 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   for (;;) {
     if (current != nullptr) {
       if (!is_as_wanted(heap, current)) own(heap, current);
-      if (rest.count != 0 || slab::gather(current, &rest)) return take_from_rest(heap, size_class, current);
-      const slab::List list = slab::take_fresh(current);
+      slab::List list = slab::take_own(current);
+      if (list.first == nullptr && (rest.count != 0 || slab::gather(current, &rest)))
+        return take_from_rest(heap, size_class, current);
+      if (list.first == nullptr) list = slab::take_fresh(current);
       if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;

@@ -86,13 +86,9 @@ List carve(SlabHeader* slab) {
   return list;
 }
 
-// Takes what the owner freed.
-Rest take_freed(SlabHeader* slab) {
-  const uint32_t in_use = slab->carved - count_gone(slab, slab->gone.own);
-  const Rest rest = {slab->free, in_use - slab->live, 0, Rest::Links::bin};
-  slab->live = static_cast<uint16_t>(in_use);
-  slab->free = end_of(slab);
-  return rest;
+// How many blocks are in the slab's own list.
+uint32_t count_own(const SlabHeader* slab) {
+  return slab->carved - count_gone(slab, slab->gone.own) - slab->live;
 }
 
 constexpr const char* kBroken = "a freed block was written to or freed twice";
@@ -231,8 +227,8 @@ void destroy(SlabHeader* slab) {
 
 void set_bin(SlabHeader* slab, heap::Bin* bin, Rest* rest) {
   if (slab->free != end_of(slab)) {
-    *rest = take_freed(slab);
-    rest->links = Rest::Links::old_bin;
+    *rest = {slab->free, count_own(slab), 0, Rest::Links::old_bin};
+    slab->live = static_cast<uint16_t>(slab->live + rest->count);
   }
   for (unsigned i = 0; i < slab->slots; ++i) slab[i].bin = bin;
   slab->free = bin;
@@ -256,13 +252,10 @@ Rest take_returned(SlabHeader* slab) {
   return {returned.chain, returned.count - gone, 0, Rest::Links::remote};
 }
 
-// For the heap's own list: only the last link changes, and each block is checked when it is handed out.
-void* cut(SlabHeader* slab, Rest* rest, uint32_t most) {
-  void* first = rest->first;
-  if (most == rest->count && rest->links == Rest::Links::bin) {
-    rest->count = 0;
-    return first;
-  }
+// Cuts `most` blocks off a list of so many or more, as a bin's list. Only the last link changes, and each
+// block is checked when it is handed out.
+void* cut(SlabHeader* slab, void** list, uint32_t most) {
+  void* first = *list;
   void* last = first;
   void* next = next_free(slab, first);
   for (uint32_t left = most - 1; left != 0 && next != kNoLink; --left) {
@@ -270,8 +263,7 @@ void* cut(SlabHeader* slab, Rest* rest, uint32_t most) {
     next = next_free(slab, last);
   }
   if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBroken);
-  rest->first = next;
-  rest->count -= most;
+  *list = next;
   link_free(slab, last, end_of(slab));
   return first;
 }
@@ -302,33 +294,40 @@ void* relink(SlabHeader* slab, Rest* rest, uint32_t most, const void* then) {
 
 namespace {
 
-uint32_t taken_at_once(const SlabHeader* slab, const Rest& rest) {
+uint32_t taken_at_once(const SlabHeader* slab, uint32_t count) {
   const uint32_t together = row_of(slab).taken;
-  return together < rest.count ? together : rest.count;
+  return together < count ? together : count;
 }
 
 }  // namespace
 
+List take_own(SlabHeader* slab) {
+  if (slab->free == end_of(slab)) return {nullptr, 0};
+  const uint32_t all = count_own(slab), most = taken_at_once(slab, all);
+  slab->live = static_cast<uint16_t>(slab->live + most);
+  if (most != all) return {cut(slab, &slab->free, most), most};
+  const List list = {slab->free, most};
+  slab->free = end_of(slab);
+  return list;
+}
+
 bool gather(SlabHeader* slab, Rest* rest) {
-  if (slab->free != end_of(slab)) {
-    *rest = take_freed(slab);
-  } else if (returned_count(slab) != 0) {
-    *rest = take_returned(slab);
-  }
+  if (returned_count(slab) != 0) *rest = take_returned(slab);
   return rest->count != 0;
 }
 
 uint32_t make_ready(const SlabHeader* slab, Rest* rest) {
   if (rest->links != Rest::Links::remote || is_tiny(slab)) return 0;
-  rest->ready = static_cast<uint16_t>(taken_at_once(slab, *rest));
+  rest->ready = static_cast<uint16_t>(taken_at_once(slab, rest->count));
   return rest->ready;
 }
 
 List take_some(SlabHeader* slab, Rest* rest) {
-  const uint32_t most = taken_at_once(slab, *rest);
-  const bool remote = rest->links == Rest::Links::remote;
+  const uint32_t most = taken_at_once(slab, rest->count);
   rest->ready = 0;
-  return {remote ? relink(slab, rest, most, end_of(slab)) : cut(slab, rest, most), most};
+  if (rest->links == Rest::Links::remote) return {relink(slab, rest, most, end_of(slab)), most};
+  rest->count -= most;
+  return {cut(slab, &rest->first, most), most};
 }
 
 List take_fresh(SlabHeader* slab) {

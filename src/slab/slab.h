@@ -29,20 +29,23 @@ struct List {
 };
 
 // Free blocks that a heap took from a slab and has not put into the bin yet: what other threads freed, or the
-// slab's own list. They count as in use.
+// slab's own list when the slab came from another heap. They count as in use.
 struct Rest {
   void* first;
   uint32_t count;
   uint16_t ready;  // so many of them malloc may take one by one: see take_one()
   enum class Links : uint16_t {
-    bin,      // as a bin's: the list ends in the slab's bin
-    old_bin,  // likewise, in the bin of an earlier owner
+    old_bin,  // as a bin's, but the list ends in the bin of an earlier owner
     remote,   // of other threads' frees: see free_block.h
   } links;
 };
 
-// Fills `rest`, which is empty, with what the owner freed, or else with what others freed. False: neither is
-// there. The blocks count as in use from now on. Bounded steps.
+// Takes blocks that the owner freed, as a bin's list: at most 16 KiB of them, or one. None if there is none.
+// They count as in use from now on.
+List take_own(SlabHeader* slab);
+
+// Fills `rest`, which is empty, with what others freed. False: there is nothing. The blocks count as in use
+// from now on. Bounded steps.
 bool gather(SlabHeader* slab, Rest* rest);
 
 // Takes the next blocks of `rest`, which is not empty and of this slab, as a bin's list: at most 16 KiB of
