@@ -147,16 +147,28 @@ bool flush_step(Heap* heap, unsigned size_class) {
   return true;
 }
 
-// Looks at the next class, and flushes a step of it if nobody touched it since the last time, or in a hurry.
-// False: it flushed nothing.
+bool holds_any(const Heap* heap, unsigned size_class) {
+  const Bin& bin = heap->bins[size_class];
+  return bin.limit != 0 || bin.blocks != &bin || heap->rest[size_class].count != 0;
+}
+
+constexpr unsigned kMostPassed = 16;  // classes that hold nothing
+
+// Looks at the next class that holds something, and flushes a step of it if nobody touched it since the last
+// time, or in a hurry. False: it flushed nothing.
 bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
-  heap->hand = static_cast<uint8_t>(heap->hand % (slab::kClasses - 1) + 1);
-  Bin& bin = heap->bins[heap->hand];
-  if (heap->hand == except) return false;
-  const uint32_t now = first_blocks(heap, heap->hand);
+  unsigned next = heap->hand;
+  for (unsigned left = kMostPassed; left != 0; --left) {
+    next = next % (slab::kClasses - 1) + 1;
+    if (holds_any(heap, next)) break;
+  }
+  heap->hand = static_cast<uint8_t>(next);
+  if (next == except) return false;
+  Bin& bin = heap->bins[next];
+  const uint32_t now = first_blocks(heap, next);
   const bool used = bin.seen != now;
   bin.seen = now;
-  return (!used || hurry) && flush_step(heap, heap->hand);
+  return (!used || hurry) && flush_step(heap, next);
 }
 
 constexpr unsigned kClassesAsked = 5;

@@ -82,7 +82,7 @@ void leave(Heap* heap, SlabHeader* slab) {
 }
 
 // Of this many refills one flushes what another class has not needed, and the remote cache. A power of two.
-constexpr unsigned kShortagesPerSweep = 16;
+constexpr unsigned kShortagesPerSweep = 4;
 
 constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // pop_direct serves blocks from here on
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
