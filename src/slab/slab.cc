@@ -303,7 +303,8 @@ uint32_t taken_at_once(const SlabHeader* slab, uint32_t count) {
 
 List take_own(SlabHeader* slab) {
   if (slab->free == end_of(slab)) return {nullptr, 0};
-  const uint32_t all = count_own(slab), most = taken_at_once(slab, all);
+  const uint32_t all = count_own(slab), some = taken_at_once(slab, all);
+  const uint32_t most = all <= 2 * some ? all : some;  // a cut walks, and each line may be out of the caches
   slab->live = static_cast<uint16_t>(slab->live + most);
   if (most != all) return {cut(slab, &slab->free, most), most};
   const List list = {slab->free, most};

@@ -40,8 +40,8 @@ struct Rest {
   } links;
 };
 
-// Takes blocks that the owner freed, as a bin's list: at most 16 KiB of them, or one. None if there is none.
-// They count as in use from now on.
+// Takes blocks that the owner freed, as a bin's list: 16 KiB of them or one; all, if the list is no longer
+// than twice that. None if there is none. They count as in use from now on.
 List take_own(SlabHeader* slab);
 
 // Fills `rest`, which is empty, with what others freed. False: there is nothing. The blocks count as in use
