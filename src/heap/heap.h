@@ -82,6 +82,7 @@ struct Heap {
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
   uint8_t shortages;                    // modulo 256: see refill
+  uint8_t looks;                        // so many classes the next refill's sweep() looks at
   uint8_t near_cache;                   // of spans, in the page heap
   uint8_t hand;                         // the class that sweep() looked at last
   uint32_t held;                        // bytes that the magazines have room for

@@ -30,7 +30,6 @@ void after_direct_frees(Heap* heap, unsigned size_class);
 // Looks at the next classes, and flushes at most one that nobody touched since the last look. Leaves out the
 // class `except`, whose bin is about to be filled: a flush may leave blocks in the bin.
 void sweep(Heap* heap, unsigned classes, unsigned except);
-inline constexpr unsigned kSweepOfTick = 4;
 
 // The first flushes the magazines of all classes; the second flushes one class with its rest.
 void flush_magazines(Heap* heap);

@@ -83,6 +83,7 @@ void leave(Heap* heap, SlabHeader* slab) {
 
 // Of this many refills one flushes what another class has not needed, and the remote cache. A power of two.
 constexpr unsigned kShortagesPerSweep = 4;
+constexpr uint8_t kLooksAfterTick = 4;
 
 constexpr unsigned kFirstAlone = slab::class_of(kDirectSize + 1);  // pop_direct serves blocks from here on
 constexpr unsigned kFirstAboveAPage = slab::class_of(kSmallPage + 1);
@@ -133,13 +134,16 @@ SlabHeader* slab_of_rest(const Heap* heap, unsigned size_class) {
 namespace {
 
 __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size_class) {
-  const bool sweeps = ++heap->shortages % kShortagesPerSweep == 0;
-  const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if ((due && tick_pending()) || (sweeps && is_asked())) {
-    if (tick(pages::kMostCalls)) sweep(heap, kSweepOfTick, size_class);
-  }
   check_bin(heap, size_class);
-  if (sweeps) sweep(heap, 1, size_class);
+  if (++heap->shortages % kShortagesPerSweep == 0 && heap->looks == 0) heap->looks = 1;
+  const bool due = heap->refills % kCallsPerTick == 0 || pages::is_behind();
+  // Not both in one call, because a flush may end slabs, and that makes system calls, too.
+  if ((due && tick_pending()) || (heap->looks != 0 && is_asked())) {
+    if (tick(pages::kMostCalls)) heap->looks = kLooksAfterTick;
+  } else if (heap->looks != 0) {
+    sweep(heap, heap->looks, size_class);
+    heap->looks = 0;
+  }
   heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // For blocks of more than a page, free blocks of other slabs come before memory that was never touched.

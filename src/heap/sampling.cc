@@ -112,7 +112,9 @@ void switch_to(uint64_t mean) {
 }
 
 void draw_count(Heap* heap, uint64_t mean) {
-  if (heap->sample_random == 0) heap->sample_random = os::random_word() | 1;
+  // No system call, because this call may make others. Threads and runs must differ, no more.
+  const uint64_t seed = slab::secret() ^ reinterpret_cast<uintptr_t>(heap) ^ os::now_ns();
+  if (heap->sample_random == 0) heap->sample_random = seed * 0x9e3779b97f4a7c15u | 1;
   heap->sample_mean = mean;
   set_relaxed(heap->until_sample, next_count(&heap->sample_random, mean));
 }
