@@ -184,6 +184,50 @@ static void parked(size_t stays, size_t size) {
   for (int t = 0; t < kParked; ++t) pthread_join(threads[t], NULL);
 }
 
+/* 64 threads allocate 300 KiB of each of 80 sizes, free all of it, three times, and then wait. */
+static void use_size(size_t size, char** blocks, unsigned* seed) {
+  const size_t count = 300 * 1024 / size + 4;
+  for (size_t i = 0; i < count; ++i) blocks[i] = get(size);
+  for (size_t i = count - 1; i > 0; --i) {
+    const size_t other = (size_t)rand_r(seed) % (i + 1);
+    char* block = blocks[i];
+    blocks[i] = blocks[other];
+    blocks[other] = block;
+  }
+  for (size_t i = 0; i < count / 2; ++i) free(blocks[i]);
+  char* again = get(size);
+  for (size_t i = count / 2; i < count; ++i) free(blocks[i]);
+  free(again);
+}
+
+static void* use_sizes(void* argument) {
+  char** blocks = argument;
+  unsigned seed = 1;
+  meet();
+  meet();
+  for (int round = 0; round < 3; ++round) {
+    for (size_t size = 16; size < 256; size += 16) use_size(size, blocks, &seed);
+    for (size_t size = 256; size < 65536; size *= 2) {
+      for (size_t part = 8; part < 16; ++part) use_size(size / 8 * part, blocks, &seed);
+    }
+  }
+  meet();
+  meet();
+  return NULL;
+}
+
+static void asleep(void) {
+  const size_t most = 300 * 1024 / 16 + 4;
+  pthread_t threads[kParked];
+  char** blocks = books(kParked * most * sizeof *blocks);
+  pthread_barrier_init(&barrier, NULL, kParked + 1);
+  for (size_t t = 0; t < kParked; ++t) pthread_create(&threads[t], NULL, use_sizes, blocks + t * most);
+  const size_t before = let_them_take();
+  say("left", resident() - before);
+  meet();
+  for (int t = 0; t < kParked; ++t) pthread_join(threads[t], NULL);
+}
+
 static void* short_life(void* argument) {
   char** left = argument;
   char* own[50];
@@ -349,6 +393,8 @@ int main(int argc, char** argv) {
     sparse();
   else if (strcmp(mode, "parked") == 0)
     parked(number, argc > 3 ? strtoul(argv[3], NULL, 0) : 0);
+  else if (strcmp(mode, "asleep") == 0)
+    asleep();
   else if (strcmp(mode, "threads") == 0)
     many_threads(number);
   else if (strcmp(mode, "producer") == 0)
