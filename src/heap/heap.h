@@ -85,6 +85,7 @@ struct Heap {
   uint8_t looks;                        // so many classes the next refill's sweep() looks at
   uint8_t near_cache;                   // of spans, in the page heap
   uint8_t hand;                         // the class that sweep() looked at last
+  uint64_t holding[2];                  // a bit for each class that has free blocks or room for them, or had
   uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
@@ -111,6 +112,11 @@ struct Heap {
   alignas(64) RemoteCache remote;
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
+
+static_assert(slab::kClasses <= 8 * sizeof(Heap::holding));
+inline void note_holding(Heap* heap, unsigned size_class) {
+  heap->holding[size_class / 64] |= uint64_t{1} << (size_class % 64);
+}
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
 

@@ -152,17 +152,29 @@ bool holds_any(const Heap* heap, unsigned size_class) {
   return bin.limit != 0 || bin.blocks != &bin || heap->rest[size_class].count != 0;
 }
 
-constexpr unsigned kMostPassed = 16;  // classes that hold nothing
+// The class in the set `holding` that comes next after the hand, or 0.
+unsigned next_holding(const Heap* heap) {
+  const unsigned from = heap->hand + 1u;
+  const auto first_from = [heap](unsigned begin, unsigned end) {
+    for (unsigned c = begin; c < end; c = (c | 63) + 1) {
+      const uint64_t left = heap->holding[c / 64] >> (c % 64);
+      if (left != 0) return c + static_cast<unsigned>(__builtin_ctzll(left));
+    }
+    return 0u;
+  };
+  const unsigned later = first_from(from, slab::kClasses);
+  return later != 0 ? later : first_from(0, from);
+}
 
 // Looks at the next class that holds something, and flushes a step of it if nobody touched it since the last
 // time, or in a hurry. False: it flushed nothing.
 bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
-  unsigned next = heap->hand;
-  for (unsigned left = kMostPassed; left != 0; --left) {
-    next = next % (slab::kClasses - 1) + 1;
-    if (holds_any(heap, next)) break;
-  }
+  const unsigned next = next_holding(heap);
   heap->hand = static_cast<uint8_t>(next);
+  if (!holds_any(heap, next)) {
+    heap->holding[next / 64] &= ~(uint64_t{1} << (next % 64));
+    return false;
+  }
   if (next == except) return false;
   Bin& bin = heap->bins[next];
   const uint32_t now = first_blocks(heap, next);
@@ -200,6 +212,7 @@ bool make_room(Heap* heap, unsigned size_class) {
   if (wanted > most) wanted = most;
   if (wanted < needed) return false;
   if (!hold_or_take(heap, (wanted - limit) * size + (limit == 0 ? kSmallPage : 0), size_class)) return false;
+  note_holding(heap, size_class);
   bin.limit = static_cast<int16_t>(wanted);
   bin.room += static_cast<int32_t>(wanted - limit);
   return true;

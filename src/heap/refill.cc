@@ -144,6 +144,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
     sweep(heap, heap->looks, size_class);
     heap->looks = 0;
   }
+  note_holding(heap, size_class);
   heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // For blocks of more than a page, free blocks of other slabs come before memory that was never touched.
