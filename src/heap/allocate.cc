@@ -89,14 +89,14 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
   if (header == nullptr) return nullptr;
   count_drawn(heap, header->bytes, 1);
   heap->reused_bytes += header->bytes;
-  const bool turn = ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
-  if (__builtin_expect(turn, false)) tick_in_turn();
+  if (__builtin_expect(takes_turn(heap), false)) tick_in_turn();
   return header->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  if (tick_pending()) tick();
+  const bool due = size > kMaxNear || !thread_heap->attached || takes_turn(thread_heap);
+  if (due && tick_pending()) tick();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);
   if (block == nullptr) return no_memory();

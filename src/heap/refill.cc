@@ -242,7 +242,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
     unlist(heap, slab);
   }
   give_back(slab);
-  if (tick_pending()) tick(kCallsAfterFree);
+  if (takes_turn(heap) && tick_pending()) tick(kCallsAfterFree);
 }
 
 namespace {
