@@ -177,6 +177,7 @@ void initialise() {
     base::find_watcher();
     slab::make_secret(os::random_word());
     os::start_log();
+    os::find_processor();
     pages::renew_limits();
     pages::take_reserve();
     os::on_thread_exit(detach);

@@ -83,7 +83,7 @@ struct Heap {
   uint8_t refills;                      // modulo 256: see allocate_slow
   uint8_t shortages;                    // modulo 256: see refill
   uint8_t looks;                        // so many classes the next refill's sweep() looks at
-  uint8_t near_cache;                   // of spans, in the page heap
+  uint8_t near_cache;                   // of spans, where the processor is not known
   uint8_t hand;                         // the class that sweep() looked at last
   uint64_t holding[2];                  // a bit for each class that has free blocks or room for them, or had
   uint32_t held;                        // bytes that the magazines have room for

@@ -13,9 +13,13 @@ void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 
 // Takes a block of at most kMaxNear bytes from the thread's near cache, for no first-class heap; null: none.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
+// Threads that take turns on a processor share its near cache.
+inline unsigned near_cache(const Heap* heap) {
+  return os::processor(heap->near_cache) % pages::kNearCaches;
+}
 inline SlabHeader* take_near(const Heap* heap, size_t size) {
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  return pages::take_near(heap->near_cache, slots);
+  return pages::take_near(near_cache(heap), slots);
 }
 
 // Claims the block for the caller's free or move: a span's kind is free from now on, and a huge block's start
@@ -41,7 +45,7 @@ inline void free_span(const char* call, const Heap* heap, SlabHeader* header) {
   const unsigned slots = header->slots;
   if (slots > pages::kNearLengths)
     claim_span(call, header);
-  else if (!pages::keep_near(heap->near_cache, header, slots, &other))
+  else if (!pages::keep_near(near_cache(heap), header, slots, &other))
     claimed_before(call, header->start);
   if (other != nullptr) release_far(other, Kind::large);
 }

@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +33,16 @@ extern "C" __attribute__((weak)) void _IO_list_resetlock();
 extern "C" __attribute__((weak)) char __libc_single_threaded;
 
 namespace hummock::os {
+
+intptr_t processor_at;
+
+// glibc registers each thread with the kernel. An emulator or an old kernel refuses; then the number is
+// negative, or the size 0.
+void find_processor() {
+#if __has_include(<sys/rseq.h>)
+  if (__rseq_size != 0) processor_at = __rseq_offset + static_cast<intptr_t>(offsetof(struct rseq, cpu_id));
+#endif
+}
 namespace {
 
 constexpr size_t kStack = 64 << 10;

@@ -17,6 +17,18 @@ namespace hummock::os {
 inline uintptr_t thread_address() {
   return reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
 }
+
+// Where the kernel keeps the number of the thread's processor (rseq), from thread_address(); 0: nowhere.
+// Written once, at the start.
+extern intptr_t processor_at HUMMOCK_HIDDEN;
+// The processor on which the thread runs, or ran a moment ago; `otherwise` if only a system call would tell.
+inline unsigned processor(unsigned otherwise) {
+  if (processor_at == 0) return otherwise;
+  const auto* number = reinterpret_cast<const int*>(thread_address() + static_cast<uintptr_t>(processor_at));
+  const int now = __atomic_load_n(number, __ATOMIC_RELAXED);
+  return now < 0 ? otherwise : static_cast<unsigned>(now);
+}
+void find_processor();
 }  // namespace hummock::os
 #endif
 

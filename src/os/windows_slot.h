@@ -33,6 +33,12 @@ inline uintptr_t thread_address() {
   return thread_word(sizeof(void*) == 8 ? 0x30 : 0x18);
 }
 
+// The thread's processor: only a call tells.
+inline unsigned processor(unsigned otherwise) {
+  return otherwise;
+}
+inline void find_processor() {}
+
 __attribute__((always_inline)) inline uintptr_t read_slot() {
   const uintptr_t offset = slot_offset;
   return __builtin_expect(offset != 0, true) ? thread_word(offset) : read_far_slot();
