@@ -1,7 +1,7 @@
 // Caches of spans that were freed a moment ago. With them, threads that allocate and free blocks of
 // 64 KiB … 4 MiB need not go through the page heap and its lock each time. A cache has one entry for each
-// length. *Near* caches, each used by few threads or one, hold up to 512 KiB; the *far* cache for all threads
-// holds longer spans, and those for which the near cache has no place.
+// length. *Near* caches, one for each processor, hold up to 512 KiB; the *far* cache for all threads holds
+// longer spans, and those for which the near cache has no place.
 //
 // A span's kind says whose it is:
 //   large, slab   a program's
