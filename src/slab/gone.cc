@@ -43,9 +43,31 @@ Range range_touching(const SlabHeader* slab, unsigned page) {
   return range;
 }
 
-size_t number_of(const SlabHeader* slab, const void* block) {
-  return block_index(row_of(slab), static_cast<size_t>(static_cast<const char*>(block) - slab->start));
-}
+// What walks need of a slab, at hand: a chain may have thousands of blocks.
+class Numbers {
+ public:
+  explicit Numbers(const SlabHeader* slab)
+      : start_(slab->start),
+        size_(row_of(slab).block_size),
+        reciprocal_(row_of(slab).reciprocal),
+        carved_(relaxed(slab->carved)) {}
+
+  // The number of a carved block; kNone for all other addresses.
+  static constexpr size_t kNone = SIZE_MAX;
+  size_t of(const void* block) const {
+    const auto offset = static_cast<size_t>(static_cast<const char*>(block) - start_);
+    const size_t number = offset < kMostBytes ? static_cast<size_t>((offset * reciprocal_) >> 40) : carved_;
+    return number < carved_ && number * size_ == offset ? number : kNone;
+  }
+
+ private:
+  static constexpr size_t kMostBytes = 8 * kSlotSize;  // of a slab: see block_index
+
+  const char* start_;
+  size_t size_;
+  uint64_t reciprocal_;  // the product needs 64 bits
+  size_t carved_;
+};
 
 void add_pages(const SlabHeader* slab, uint16_t pages, BlockSet* set) {
   for_pages(pages, [&](unsigned page) { set->add_all(range_in_page(slab, page)); });
@@ -90,13 +112,15 @@ bool begins_in(const SlabHeader* slab, uint16_t pages, const void* block) {
 // Walks the slab's own free list. `act` may change the block's link.
 template <class Act>
 void for_free(SlabHeader* slab, Act act) {
+  const Numbers numbers(slab);
   void* block = slab->free;
   for (size_t left = slab->carved; block != end_of(slab); --left) {
-    if (left == 0 || !is_listable(slab, block)) {
+    const size_t number = numbers.of(block);
+    if (left == 0 || number == Numbers::kNone || !looks_free(block)) {
       corrupted(slab, "a freed block was written to or freed twice");
     }
     void* next = next_free(slab, block);
-    act(block);
+    act(block, number);
     block = next;
   }
 }
@@ -108,12 +132,12 @@ size_t purge_own(SlabHeader* slab) {
   if (slab->free == end_of(slab) || is_tiny(slab)) return 0;
   BlockSet set;
   add_pages(slab, before, &set);
-  for_free(slab, [&](void* block) { set.add(number_of(slab, block)); });
+  for_free(slab, [&](void*, size_t number) { set.add(number); });
   const uint16_t free = static_cast<uint16_t>(free_pages(slab, set) & ~unsigned{before});
   if (!can_purge(slab, free)) return 0;
   const uint16_t gone = with_blocks(slab, free);
   void* list = end_of(slab);
-  for_free(slab, [&](void* block) {
+  for_free(slab, [&](void* block, size_t) {
     if (begins_in(slab, gone, block)) return;
     link_free(slab, block, list);
     list = block;
@@ -185,32 +209,6 @@ void begin_sorting(SlabHeader* slab, uint16_t pages) {
   under_way.held.last = nullptr;
   under_way.left = under_way.held.count - count_gone(slab, under_way.before);
 }
-
-// What the walks below need of a slab, at hand: a chain may have thousands of blocks.
-class Numbers {
- public:
-  explicit Numbers(const SlabHeader* slab)
-      : start_(slab->start),
-        size_(row_of(slab).block_size),
-        reciprocal_(row_of(slab).reciprocal),
-        carved_(relaxed(slab->carved)) {}
-
-  // The number of a carved block; kNone for all other addresses.
-  static constexpr size_t kNone = SIZE_MAX;
-  size_t of(const void* block) const {
-    const auto offset = static_cast<size_t>(static_cast<const char*>(block) - start_);
-    const size_t number = offset < kMostBytes ? static_cast<size_t>((offset * reciprocal_) >> 40) : carved_;
-    return number < carved_ && number * size_ == offset ? number : kNone;
-  }
-
- private:
-  static constexpr size_t kMostBytes = 8 * kSlotSize;  // of a slab: see block_index
-
-  const char* start_;
-  size_t size_;
-  uint64_t reciprocal_;  // the product needs 64 bits
-  size_t carved_;
-};
 
 // So many of the blocks that are left are for this slice.
 uint32_t take_share(Slice* slice) {
