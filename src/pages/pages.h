@@ -86,13 +86,18 @@ bool split_huge_page(const SlabHeader* slab);
 
 // Bytes in use, in spans and mappings, without the memory of slabs that was never handed out or was purged.
 // Takes no lock.
-extern size_t used_slots;                      // atomic, relaxed: written under the page heap's lock
-extern size_t huge_bytes;                      // of mappings of their own; likewise
-extern base::OwnLine<size_t> untouched_bytes;  // atomic, relaxed; may be ahead of used_slots
+extern size_t used_slots;  // atomic, relaxed: written under the page heap's lock
+extern size_t huge_bytes;  // of mappings of their own; likewise
+// Bytes of slabs in use that no block was carved of, and those of them that may have memory all the same: see
+// note_untouched. Both atomic, relaxed; may be ahead of used_slots. They change together, so share a line.
+struct Untouched {
+  size_t bytes, hidden;
+};
+extern base::OwnLine<Untouched> untouched;
 inline size_t in_use_bytes() {
   const size_t spans = relaxed(used_slots) * kSlotSize;
-  const size_t untouched = relaxed(untouched_bytes.value);
-  return relaxed(huge_bytes) + (spans > untouched ? spans - untouched : 0);
+  const size_t bytes = relaxed(untouched.value.bytes);
+  return relaxed(huge_bytes) + (spans > bytes ? spans - bytes : 0);
 }
 // A copy of that, exact to 1 MiB or a part in 64, so that bounds can be computed without waiting for a cache
 // line that all threads write to.

@@ -24,13 +24,11 @@ void add_spans(Totals* sum) {
 
 }  // namespace
 
-base::OwnLine<size_t> untouched_bytes;
+base::OwnLine<Untouched> untouched;
 base::OwnLine<size_t> in_use_lately;
 base::OwnLine<Regret> hidden_regret, slab_regret;
 
 namespace {
-
-size_t hidden;  // of them; atomic, relaxed: a figure
 
 constexpr size_t kMostHidden = 12 << 20;
 constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
@@ -38,12 +36,12 @@ constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
 }  // namespace
 
 void note_untouched(ptrdiff_t bytes, bool hides) {
-  __atomic_fetch_add(&untouched_bytes.value, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
-  if (hides) __atomic_fetch_add(&hidden, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
+  __atomic_fetch_add(&untouched.value.bytes, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
+  if (hides) __atomic_fetch_add(&untouched.value.hidden, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
 }
 
 bool hides_much() {
-  const size_t bytes = relaxed(hidden);
+  const size_t bytes = relaxed(untouched.value.hidden);
   if (bytes <= kMostHidden) return false;
   const size_t most = relaxed(high_used) * kSlotSize + kMostAgain;
   const size_t again = hidden_regret.value.bytes();
