@@ -1,10 +1,13 @@
 // Blocks above the size classes: 64 KiB to 200 MiB, any alignment, growth and shrinking.
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
+#include <limits.h>
+#include <sched.h>
 
 #include <thread>
 #include <vector>
 
+#include "os/thread.h"
 #include "support/figures.h"
 #include "support/support.h"
 
@@ -44,6 +47,32 @@ TEST_CASE("sizes from 64 KiB to 200 MiB") {
       hummock_free(other);
     }
   }
+}
+
+// Where the kernel does not tell the processor (an emulator), threads have caches of their own: then only the
+// first two checks hold.
+TEST_CASE("threads on one processor hand a large block on") {
+  cpu_set_t before, here;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  CPU_ZERO(&here);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &here);
+  REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);  // threads inherit it
+  hummock::os::find_processor();
+  const bool known = hummock::os::processor(UINT_MAX) != UINT_MAX;
+  if (known) CHECK(hummock::os::processor(UINT_MAX) == static_cast<unsigned>(sched_getcpu()));
+  hummock_trim(0);  // the caches are empty, and may take spans
+  void* first = nullptr;
+  std::thread([&] { hummock_free(first = hummock_malloc(100 * kKiB)); }).join();
+  REQUIRE(first != nullptr);
+  void* second = nullptr;
+  hummock_free(hummock_malloc(100 * kKiB));
+  std::thread([&] {
+    hummock_free(hummock_malloc(10));  // a thread's first call passes the caches
+    second = hummock_malloc(100 * kKiB);
+  }).join();
+  if (known) CHECK(second == first);
+  hummock_free(second);
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
 TEST_CASE("alignments up to 128 MiB, small and large sizes") {
