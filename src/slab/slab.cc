@@ -53,10 +53,11 @@ size_t carve_end(const SlabHeader* slab, size_t begin) {
   return end > page ? end : page;
 }
 
-// The small pages of a slab of one slot in which no block was carved yet, in bytes.
+// The memory of a slab of one slot in which no block was carved yet, in whole quarters: all threads add to
+// that count, and would wait for each other if they did so at each page.
 ptrdiff_t untouched_bytes(const SlabHeader* slab) {
   const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
-  return static_cast<ptrdiff_t>(kSlotSize - base::align_up(end, kSmallPage));
+  return static_cast<ptrdiff_t>(kSlotSize - base::align_up(end, kSlotSize / 4));
 }
 
 // Called only when no carved block is free, so that all of them are in use afterwards.
@@ -74,10 +75,10 @@ List carve(SlabHeader* slab) {
   const List list = link_up(slab, range);
   const ptrdiff_t before = untouched_bytes(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
-  if (slab->slots == 1) {
-    const ptrdiff_t more = before - untouched_bytes(slab);
+  const ptrdiff_t more = slab->slots == 1 ? before - untouched_bytes(slab) : 0;
+  if (more != 0) {
     pages::note_untouched(-more, slab->gone.hides);
-    // Not for a slab's first page.
+    // Not for a slab's first quarter.
     if (!slab->gone.hides && carved != 0)
       pages::hidden_regret.value.note_needed(static_cast<size_t>(more) / kSmallPage);
   }
