@@ -190,7 +190,8 @@ size_t step_by_ticks(uint64_t now, Slice* slice) {
 }
 
 size_t step_by_frees(Slice* slice) {
-  const size_t headers = relaxed(pages::used_slots) / kLooksPerRound + 1;
+  const size_t share = relaxed(pages::used_slots) / kLooksPerRound + 1;
+  const size_t headers = share < kHeadersPerStep ? share : kHeadersPerStep;
   const size_t bytes = step(by_frees, headers, Look::after_frees, slice);
   if (!by_frees.under_way) {
     set_relaxed(rested, resting);

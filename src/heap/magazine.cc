@@ -268,6 +268,15 @@ void open_bins(Heap* heap) {
   }
 }
 
+namespace {
+
+// A flush ends many slabs at times. So that all of them together cost few system calls, the tick comes last.
+void give_back_ended() {
+  if (pages::is_behind()) tick(kCallsAfterFree);
+}
+
+}  // namespace
+
 void magazine_full(Bin* bin) {
   Heap* heap = thread_heap;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(bin) - reinterpret_cast<uintptr_t>(heap->bins);
@@ -278,12 +287,15 @@ void magazine_full(Bin* bin) {
     return;
   }
   const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
-  if (!bin->asked) return give_last(heap, size_class);
+  if (!bin->asked) {
+    give_last(heap, size_class);
+    return give_back_ended();
+  }
   if (!bin->refused && make_room(heap, size_class)) return;
   bin->refused = true;
   bin->asked = false;
-  if (is_direct(*bin)) return give_last(heap, size_class);
-  give_older(heap, size_class);
+  is_direct(*bin) ? give_last(heap, size_class) : give_older(heap, size_class);
+  give_back_ended();
 }
 
 void after_direct_frees(Heap* heap, unsigned size_class) {

@@ -242,14 +242,13 @@ void emptied(Heap* heap, SlabHeader* slab) {
     unlist(heap, slab);
   }
   give_back(slab);
-  if (takes_turn(heap) && tick_pending()) tick(kCallsAfterFree);
 }
 
 namespace {
 
 // One call looks at so many slabs, or drains so many blocks.
 constexpr unsigned kSlabsPerRead = 12;
-constexpr unsigned kBlocksPerRead = 256;
+constexpr unsigned kBlocksPerRead = slab::kMostDrained;
 
 // A slab that others posted. Returns how many blocks it drained; 0 if all blocks in use had come back.
 uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
@@ -266,8 +265,8 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
     slab::destroy(slab);
     return 0;
   }
-  // Drained, so that the thread's own free of the last block finds it empty.
-  const uint32_t count = slab::drain(slab);
+  // Drained, so that the thread's own free of the last block finds it empty. A long list stays, for a refill.
+  const uint32_t count = slab::returned_count(slab) <= slab::kMostDrained ? slab::drain(slab) : 0;
   file_slab(heap, slab);
   return count;
 }

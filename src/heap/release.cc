@@ -23,9 +23,11 @@ bool is_shared(const SlabHeader* slab) {
   return (__atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE) & slab::kSharedBit) != 0;
 }
 
-// A thread that frees into a slab it gave away takes it back, and will keep it.
+// A thread that frees into a slab it gave away takes it back, and will keep it. Not where others have freed
+// so much that one call cannot drain it: there the last free ends the slab.
 bool reclaim(Heap* heap, SlabHeader* slab) {
   if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
+  if (slab::returned_count(slab) > slab::kMostDrained) return false;
   if (!shard::reclaim(slab, heap)) return false;
   slab->home_frees = true;
   slab::drain(slab);
@@ -127,11 +129,13 @@ bool is_large(const SlabHeader* slot, const void* p) {
 
 __attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
   after_direct_frees(heap, static_cast<unsigned>(bin - heap->bins));
+  if (pages::is_behind()) tick(kCallsAfterFree);
 }
 
 __attribute__((noinline)) void after_last_direct(Heap* heap, SlabHeader* slab, Bin* bin) {
   emptied(heap, slab);
-  if (add_direct(bin)) look_after_direct(heap, bin);
+  if (add_direct(bin)) return look_after_direct(heap, bin);
+  if (takes_turn(heap) && tick_pending()) tick(kCallsAfterFree);
 }
 
 // A block was put on its slab's own list.

@@ -132,8 +132,10 @@ inline Returned take_remote(SlabHeader* slab, uint64_t left = kQueued | kSharedB
   return returned;
 }
 
-// Adds what others freed to the slab's free list, and returns how many. Linear in their number.
+// Adds what others freed to the slab's free list, and returns how many. Linear in their number: malloc and
+// free do not drain more than kMostDrained.
 uint32_t drain(SlabHeader* slab);
+inline constexpr uint32_t kMostDrained = 256;
 
 // ---- Links, whatever the class. Null or end_of(slab): there is no next block; kNoLink: the link is broken.
 inline bool is_tiny(const SlabHeader* slab) {
