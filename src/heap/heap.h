@@ -89,7 +89,6 @@ struct Heap {
   uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
-  SlabHeader* emptied;                  // others' slab that this thread must look at again, or null
   uint32_t uncounted;                   // of others' blocks, not yet in slab::returned_bytes
   uint32_t thread_id;                   // of the thread whose heap this is, as the system numbers it
   uint32_t forks;                       // what heap::forks was when it came; else the thread is not here

@@ -13,6 +13,7 @@
 namespace hummock::heap {
 
 Idle idle;
+bool emptied_wait;
 SlowTimes slow_times;
 Observer observer = {&observer.seen, 0, nullptr, nullptr};
 
@@ -23,6 +24,7 @@ constexpr unsigned kHeadersPerStep = 128;
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
+constexpr size_t kBlocksPerPurge = 64;  // a purge takes as long as to look at so many more blocks
 // In `seen`, beside the count:
 constexpr uint16_t kTried = 0x8000;   // with this count there is nothing more to purge
 constexpr uint16_t kTicked = 0x4000;  // a round of ticks saw it
@@ -35,7 +37,10 @@ struct Round {
   pages::Headers headers;
   bool under_way;
 };
-// The next seven are guarded by idle_lock.
+// The next nine are guarded by idle_lock.
+constexpr unsigned kMostEmptied = 1 << 15;
+SlabHeader* emptied_slabs[kMostEmptied];  // a ring of slabs that were emptied; they may have ended since
+unsigned next_emptied, count_emptied;     // where it begins
 Round by_ticks, by_frees;
 bool for_frees;      // the purge under way is one that frees asked for
 uint16_t tried;      // the count with which it began
@@ -146,6 +151,7 @@ size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
   }
   if (why == Look::after_frees && !rests_much()) return 0;
   if (!slab::begin_purge(slab, word)) return 0;
+  slice->blocks -= slice->blocks < kBlocksPerPurge ? slice->blocks : kBlocksPerPurge;
   for_frees = why == Look::after_frees || why == Look::emptied;
   tried = count;
   return go_on(slice);
@@ -223,15 +229,38 @@ bool returned_too_much() {
          relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting());
 }
 
-void look_at_emptied(SlabHeader* slab, Slice* slice) {
-  if (must_look()) {
-    idle_lock.lock();
-  } else if (!idle_lock.try_lock()) {
-    return;
+namespace {
+
+// False: another thread has the lock, and there is no need to wait for it.
+bool lock_to_purge() {
+  if (!must_look()) return idle_lock.try_lock();
+  idle_lock.lock();
+  return true;
+}
+
+}  // namespace
+
+void note_emptied(SlabHeader* slab) {
+  if (!lock_to_purge()) return;
+  if (count_emptied < kMostEmptied) {
+    emptied_slabs[(next_emptied + count_emptied++) % kMostEmptied] = slab;
+    set_relaxed(emptied_wait, true);
   }
+  idle_lock.unlock();
+}
+
+void purge_emptied(Slice* slice) {
+  if (!lock_to_purge()) return;
   os::Event event;
   size_t bytes = go_on(slice);
-  if (!slice->is_spent()) bytes += look_at(slab, Look::emptied, slice);
+  while (count_emptied != 0 && !slice->is_spent()) {
+    SlabHeader* slab = emptied_slabs[next_emptied];
+    next_emptied = (next_emptied + 1) % kMostEmptied;
+    --count_emptied;
+    --slice->blocks;
+    bytes += look_at(slab, Look::emptied, slice);
+  }
+  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
   idle_lock.unlock();
   log_purge(event, bytes);
 }

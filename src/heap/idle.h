@@ -38,14 +38,18 @@ void purge_idle();
 // hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
-// Does so much wait for the owners of slabs that a free looks at a slab which it empties?
+// Does so much wait for the owners of slabs that a free sees to a slab which it empties?
 bool returned_too_much();
-// Purges pages of a slab that others' frees have just emptied, or nearly, as far as the slice reaches. If the
-// slice is spent, there may be more to do. Where far too much waits, it waits for other threads that look.
-void look_at_emptied(SlabHeader* slab, slab::Slice* slice);
+// Others' frees have just emptied the slab, or nearly: it waits for a purge of its pages. Each thread's next
+// frees of others' blocks work that off, until nothing waits. Where far too much is free, threads wait for
+// each other's turn.
+void note_emptied(SlabHeader* slab);
+void purge_emptied(slab::Slice* slice);
+extern bool emptied_wait;  // atomic, relaxed: a hint
 // What one call may do for this, and for the looks of a round.
 inline constexpr unsigned kCallsPerLook = 3;
-inline constexpr unsigned kWalkedPerLook = 192;  // of lists that must be walked
+inline constexpr unsigned kWalkedPerLook = 416;  // blocks
+static_assert(kWalkedPerLook >= slab::kLeastSlice);
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

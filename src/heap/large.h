@@ -11,7 +11,8 @@ namespace hummock::heap {
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
 void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 
-// Takes a block of at most kMaxNear bytes from the processor's near cache, for no first-class heap; null: none.
+// Takes a block of at most kMaxNear bytes from the processor's near cache, for no first-class heap; null:
+// none.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
 // Threads that take turns on a processor share its near cache.
 inline unsigned near_cache(const Heap* heap) {

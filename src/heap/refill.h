@@ -18,7 +18,8 @@ inline void check_bin(const Heap* heap, unsigned size_class) {
 
 // Of this many calls past the fast path one looks whether a tick is due. A power of two.
 inline constexpr unsigned kCallsPerTick = 16;
-// Counts such a call, and says whether it is the one. A look reads the clock, which takes as long as the call.
+// Counts such a call, and says whether it is the one. A look reads the clock, which takes as long as the
+// call.
 inline bool takes_turn(Heap* heap) {
   return ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
 }

@@ -154,31 +154,26 @@ bool has_chains(const RemoteCache& remote) {
 constexpr unsigned kMostChains = 16;
 constexpr unsigned kSettled = 8;
 
-// Looks at a slab that a hand-over emptied, or nearly. If that takes more than is left of the slice, the
-// thread's next free goes on: at the next hand-over it would be late, because others' slabs empty meanwhile.
-void look_at_last(Heap* heap, slab::Slice* slice) {
-  look_at_emptied(heap->emptied, slice);
-  if (!slice->is_spent()) heap->emptied = nullptr;
-}
+// While slabs wait for a purge, so that one call does not do both in full.
+constexpr unsigned kFewChains = 4;
 
-// True: it looked at no list, and purged nothing.
+// True: it purged nothing.
 bool hand_over_some(Heap* heap) {
   RemoteCache& remote = heap->remote;
   const bool look = returned_too_much();
-  slab::Slice slice = {kCallsPerLook, kWalkedPerLook};
-  if (heap->emptied != nullptr) look_at_last(heap, &slice);
-  // At least one, also where nothing is left of the slice.
-  for (unsigned done = 0; done < (slice.is_spent() ? 1 : kMostChains) && has_chains(remote);) {
+  const unsigned most = relaxed(emptied_wait) ? kFewChains : kMostChains;
+  for (unsigned done = 0; done < most && has_chains(remote);) {
     // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
     // found here then (heap/diagnose.cc).
     const RemoteChain& chain = remote.chains[remote.next_chain++];
     const bool settled = hand_over(chain.slab, chain.first, chain.last, chain.count);
     done += settled ? kSettled : 1;
-    if (!look || settled || !slab::has_emptied(chain.slab, chain.count)) continue;
-    if (heap->emptied == nullptr) heap->emptied = chain.slab;
-    if (!slice.is_spent()) look_at_last(heap, &slice);
+    if (look && !settled && slab::has_emptied(chain.slab, chain.count)) note_emptied(chain.slab);
   }
-  return slice.calls == kCallsPerLook && slice.blocks == kWalkedPerLook;
+  if (!relaxed(emptied_wait)) return true;
+  slab::Slice slice = {kCallsPerLook, kWalkedPerLook};
+  purge_emptied(&slice);
+  return false;
 }
 
 }  // namespace
@@ -216,7 +211,7 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   remote.bytes += slab::row_of(slab).block_size;
   const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
-  const bool late = heap->emptied != nullptr || pages::is_behind();
+  const bool late = relaxed(emptied_wait) || pages::is_behind();
   if (!chains && !enough && __builtin_expect(!late, true)) return;
   if (!chains && enough) {
     const bool few = remote.count <= kMostChains;

@@ -16,6 +16,14 @@ class BlockSet {
   void add_all(Range range) {
     for_words(range, [this](size_t i, uint64_t mask) { bits_[i] |= mask; });
   }
+  template <class Act>
+  void for_each(Range range, Act act) const {
+    for_words(range, [&](size_t i, uint64_t mask) {
+      for (uint64_t left = bits_[i] & mask; left != 0; left &= left - 1) {
+        act(i * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+      }
+    });
+  }
   bool has_all(Range range) const {
     bool all = true;
     for_words(range, [&](size_t i, uint64_t mask) { all = all && (bits_[i] & mask) == mask; });
@@ -163,18 +171,19 @@ namespace {
 enum class Stage : uint8_t {
   none,
   marking,  // the chain's blocks go into the set
-  sorting,  // blocks of the pages that leave are taken out of the chain
+  sorting,  // of the blocks in pages that stay a new chain is made
   purging,
 };
 
 struct Purge {
   Stage stage = Stage::none;
   Held held = {};        // marking: the whole chain; later: what stays of it. `first` is atomic, relaxed
-  void* next = nullptr;  // block of the chain. Atomic, relaxed
-  uint32_t left = 0;     // so many blocks from there
+  void* next = nullptr;  // marking: block of the chain
+  uint32_t left = 0;     // marking: so many blocks from there
   uint16_t before = 0;   // pages that were gone when it began
   uint16_t pages = 0;    // still to be purged
-  BlockSet set;          // marking: blocks of the chain, and of `before`; sorting: blocks that leave
+  uint16_t stay = 0;     // sorting: pages whose blocks are still to be put into the new chain
+  BlockSet set;          // blocks of the chain, and of `before`
 };
 
 Purge under_way;
@@ -202,12 +211,9 @@ void begin_sorting(SlabHeader* slab, uint16_t pages) {
   // The owner opens the slab again when it has taken these blocks back. It may also do so in a race, between
   // this and push_remote; then a block there that is freed twice is reported when it is handed out.
   close_frees(slab);
-  under_way.set = BlockSet();
-  add_pages(slab, gone, &under_way.set);
-  set_relaxed(under_way.next, under_way.held.first);
+  under_way.stay = static_cast<uint16_t>(~(unsigned{gone} | under_way.before));
   set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
   under_way.held.last = nullptr;
-  under_way.left = under_way.held.count - count_gone(slab, under_way.before);
 }
 
 // So many of the blocks that are left are for this slice.
@@ -218,21 +224,34 @@ uint32_t take_share(Slice* slice) {
   return most;
 }
 
-void mark(SlabHeader* slab, Slice* slice) {
+// Walks the next blocks of the chain, at most so many.
+template <class Next, class Note>
+void walk(SlabHeader* slab, uint32_t most, Next next_of, Note note) {
   const Numbers numbers(slab);
-  const bool tiny = is_tiny(slab);  // not purged: the caller's look may have been at an earlier slab
   void* block = under_way.next;
-  const uint32_t most = take_share(slice);
-  for (uint32_t i = 0; i < most; ++i) {
+  void* last = under_way.held.last;
+  for (; most != 0; --most) {
     const size_t number = numbers.of(block);
     if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
-    void* next = tiny ? next_remote_free(slab, block) : next_remote(block);
+    void* next = next_of(block);
     if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBrokenChain);
-    if (!tiny) under_way.set.add(number);
-    under_way.held.last = block;
+    note(number);
+    last = block;
     block = next;
   }
-  set_relaxed(under_way.next, block);
+  under_way.next = block;
+  under_way.held.last = last;
+}
+
+void mark(SlabHeader* slab, Slice* slice) {
+  const bool tiny = is_tiny(slab);  // not purged: the caller's look may have been at an earlier slab
+  const uint32_t most = take_share(slice);
+  if (tiny) {
+    walk(
+        slab, most, [slab](void* block) { return next_remote_free(slab, block); }, [](size_t) {});
+  } else {
+    walk(slab, most, next_remote, [](size_t number) { under_way.set.add(number); });
+  }
   if (under_way.left != 0) return;
   const unsigned free = tiny ? 0 : free_pages(slab, under_way.set) & ~unsigned{under_way.before};
   begin_sorting(slab, can_purge(slab, free) ? static_cast<uint16_t>(free) : uint16_t{0});
@@ -250,26 +269,28 @@ void end_sorting(SlabHeader* slab) {
   under_way.stage = Stage::purging;
 }
 
-// Reverses what stays of the chain.
+// Whole pages at a time. Most pages leave, as a rule, so this is less than to walk the old chain.
 void sort(SlabHeader* slab, Slice* slice) {
-  const Numbers numbers(slab);
-  void* block = under_way.next;
+  const size_t size = row_of(slab).block_size;
   void* first = under_way.held.first;
-  const uint32_t most = take_share(slice);
-  for (uint32_t i = 0; i < most; ++i) {
-    const size_t number = numbers.of(block);
-    if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
-    void* next = next_remote(block);
-    if (!under_way.set.has(number)) {
+  while (under_way.stay != 0) {
+    const Range range = range_in_page(slab, static_cast<unsigned>(__builtin_ctz(under_way.stay)));
+    const size_t blocks = range.end - range.first + 1;  // an empty page takes a while, too
+    if (blocks > slice->blocks) {
+      slice->blocks = 0;
+      break;
+    }
+    slice->blocks -= blocks;
+    under_way.stay &= static_cast<uint16_t>(under_way.stay - 1);
+    under_way.set.for_each(range, [&](size_t number) {
+      void* block = slab->start + number * size;
       if (first == nullptr) under_way.held.last = block;
       set_next_remote(block, first);
       first = block;
-    }
-    block = next;
+    });
   }
   set_relaxed(under_way.held.first, first);
-  set_relaxed(under_way.next, block);
-  if (under_way.left == 0) end_sorting(slab);
+  if (under_way.stay == 0) end_sorting(slab);
 }
 
 }  // namespace
@@ -288,7 +309,7 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
   under_way.held.count = count_of(word);
   under_way.held.gone = word & kGoneBits;
   under_way.held.last = nullptr;
-  set_relaxed(under_way.next, under_way.held.first);
+  under_way.next = under_way.held.first;
   under_way.left = under_way.held.count - count_gone(slab, under_way.before);
   under_way.set = BlockSet();
   add_pages(slab, under_way.before, &under_way.set);
@@ -317,7 +338,6 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
   // Before the push: after it the pages may be handed out. The push releases this, too.
   set_leaving(slab, 0);
   set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
-  set_relaxed(under_way.next, static_cast<void*>(nullptr));
   return true;
 }
 
@@ -326,8 +346,14 @@ unsigned leaving_pages(const SlabHeader* slab) {
   return word >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? word & UINT16_MAX : 0;
 }
 
-HeldLists held_lists() {
-  return {relaxed(under_way.held.first), relaxed(under_way.next)};
+__attribute__((no_sanitize("thread"))) bool is_held(const SlabHeader* slab, const void* block) {
+  if (under_way.held.slab != slab || under_way.stage != Stage::sorting) return false;
+  const size_t number = Numbers(slab).of(block);
+  return number != Numbers::kNone && under_way.set.has(number);
+}
+
+void* held_list() {
+  return relaxed(under_way.held.first);
 }
 
 }  // namespace hummock::slab

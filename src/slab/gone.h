@@ -48,10 +48,11 @@ size_t purge_own(SlabHeader* slab);
 
 // ---- Purging what others freed -------------------------------------------------------------------
 
-// What one call may still do.
+// What one call may still do. A call that goes on with a purge has at first kLeastSlice blocks or more.
+inline constexpr size_t kLeastSlice = kSmallPage / kStep + 1;
 struct Slice {
   unsigned calls;  // to the system
-  size_t blocks;   // of lists to be walked
+  size_t blocks;   // to be looked at
   bool is_spent() const { return calls == 0 || blocks == 0; }
 };
 
@@ -78,12 +79,10 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
 // Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
 unsigned leaving_pages(const SlabHeader* slab);
 
-// Where the lists of the purge under way begin: for a search. Racy.
-struct HeldLists {
-  void* first;
-  void* next;
-};
-HeldLists held_lists();
+// Does the purge under way hold this free block, or may it stand in the list that begins there? For a search.
+// Racy.
+bool is_held(const SlabHeader* slab, const void* block);
+void* held_list();
 
 }  // namespace hummock::slab
 
