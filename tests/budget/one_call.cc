@@ -227,6 +227,24 @@ TEST_CASE("another thread frees the last block of each of many slabs: no free en
   }
 }
 
+TEST_CASE("a thread frees the last block of slabs where others freed all else: no free takes their list") {
+  support::HangGuard guard(1200);
+  for (const size_t size : {16, 32, 256}) {
+    CAPTURE(size);
+    hold([size] {
+      std::vector<void*> blocks(8 * kMiB / size), stay, go;
+      for (void*& block : blocks) block = get(size);
+      const auto slot = [](const void* p) { return reinterpret_cast<uintptr_t>(p) >> 16; };
+      for (size_t i = 0; i < blocks.size(); ++i)
+        (i == 0 || slot(blocks[i]) != slot(blocks[i - 1]) ? stay : go).push_back(blocks[i]);
+      std::thread([&] {
+        for (void* block : go) hummock_free(block);
+      }).join();
+      for (void* block : stay) give(block);
+    });
+  }
+}
+
 TEST_CASE(
     "another thread frees nearly all blocks of slabs whose thread waits: no free walks a slab's whole list") {
   support::HangGuard guard(1200);
