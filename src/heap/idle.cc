@@ -24,7 +24,9 @@ constexpr unsigned kHeadersPerStep = 128;
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
-constexpr size_t kBlocksPerPurge = 64;  // a purge takes as long as to look at so many more blocks
+// These take as long as a walk along so many blocks.
+constexpr size_t kBlocksPerPurge = 16;  // until its first block
+constexpr size_t kBlocksPerHeader = 2;
 // In `seen`, beside the count:
 constexpr uint16_t kTried = 0x8000;   // with this count there is nothing more to purge
 constexpr uint16_t kTicked = 0x4000;  // a round of ticks saw it
@@ -40,7 +42,7 @@ struct Round {
 // The next nine are guarded by idle_lock.
 constexpr unsigned kMostEmptied = 1 << 15;
 SlabHeader* emptied_slabs[kMostEmptied];  // a ring of slabs that were emptied; they may have ended since
-unsigned next_emptied, count_emptied;     // where it begins
+unsigned next_emptied, count_emptied;     // where it begins, and how many they are
 Round by_ticks, by_frees;
 bool for_frees;      // the purge under way is one that frees asked for
 uint16_t tried;      // the count with which it began
@@ -124,6 +126,10 @@ bool seen_before(SlabHeader* slab, uint16_t count, Look why) {
 
 using slab::Slice;
 
+void charge(Slice* slice, size_t blocks) {
+  slice->blocks -= slice->blocks < blocks ? slice->blocks : blocks;
+}
+
 // Goes on with the purge under way, if there is one.
 size_t go_on(Slice* slice) {
   if (!slab::purge_is_under_way()) return 0;
@@ -151,7 +157,7 @@ size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
   }
   if (why == Look::after_frees && !rests_much()) return 0;
   if (!slab::begin_purge(slab, word)) return 0;
-  slice->blocks -= slice->blocks < kBlocksPerPurge ? slice->blocks : kBlocksPerPurge;
+  charge(slice, kBlocksPerPurge);
   for_frees = why == Look::after_frees || why == Look::emptied;
   tried = count;
   return go_on(slice);
@@ -167,6 +173,7 @@ size_t step(Round& round, size_t headers, Look why, Slice* slice) {
       round.under_way = false;
       break;
     }
+    charge(slice, kBlocksPerHeader);
     bytes += look_at(slab, why, slice);
   }
   return bytes;
@@ -214,7 +221,7 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
   if (is_asked()) observer.serve(calls);
   if (*calls < kCallsPerLook || now < __atomic_load_n(&next_step, __ATOMIC_RELAXED) || !idle_lock.try_lock())
     return;
-  Slice slice = {kCallsPerLook, kWalkedPerLook};
+  Slice slice = {kCallsPerLook, slab::kLeastSlice};
   os::Event event;
   const size_t bytes = step_by_ticks(now, &slice);
   idle_lock.unlock();
@@ -257,7 +264,7 @@ void purge_emptied(Slice* slice) {
     SlabHeader* slab = emptied_slabs[next_emptied];
     next_emptied = (next_emptied + 1) % kMostEmptied;
     --count_emptied;
-    --slice->blocks;
+    charge(slice, kBlocksPerHeader);
     bytes += look_at(slab, Look::emptied, slice);
   }
   set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
@@ -268,7 +275,7 @@ void purge_emptied(Slice* slice) {
 bool look_after_frees() {
   if (options::values.decay_ms < 0 || !returned_much()) return false;
   if (!idle_lock.try_lock()) return false;
-  Slice slice = {kCallsPerLook, kWalkedPerLook};
+  Slice slice = {kCallsPerLook, slab::kLeastSlice};
   os::Event event;
   const size_t bytes = step_by_frees(&slice);
   idle_lock.unlock();

@@ -46,7 +46,7 @@ bool returned_too_much();
 void note_emptied(SlabHeader* slab);
 void purge_emptied(slab::Slice* slice);
 extern bool emptied_wait;  // atomic, relaxed: a hint
-// What one call may do for this, and for the looks of a round.
+// What one call may do for this. The looks of a round, which are less urgent, take the least slice.
 inline constexpr unsigned kCallsPerLook = 3;
 inline constexpr unsigned kWalkedPerLook = 416;  // blocks
 static_assert(kWalkedPerLook >= slab::kLeastSlice);

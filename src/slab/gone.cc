@@ -224,6 +224,10 @@ uint32_t take_share(Slice* slice) {
   return most;
 }
 
+// To see which pages of a set are free takes as long as a walk along so many blocks.
+constexpr size_t kBlocksPerSet = 128;
+static_assert(kBlocksPerSet <= kLeastSlice);
+
 // Walks the next blocks of the chain, at most so many.
 template <class Next, class Note>
 void walk(SlabHeader* slab, uint32_t most, Next next_of, Note note) {
@@ -253,6 +257,11 @@ void mark(SlabHeader* slab, Slice* slice) {
     walk(slab, most, next_remote, [](size_t number) { under_way.set.add(number); });
   }
   if (under_way.left != 0) return;
+  if (slice->blocks < kBlocksPerSet) {
+    slice->blocks = 0;
+    return;
+  }
+  slice->blocks -= kBlocksPerSet;
   const unsigned free = tiny ? 0 : free_pages(slab, under_way.set) & ~unsigned{under_way.before};
   begin_sorting(slab, can_purge(slab, free) ? static_cast<uint16_t>(free) : uint16_t{0});
 }
