@@ -20,9 +20,9 @@ long futex(const uint32_t* word, int operation, uint32_t value, uint32_t bits) {
 __thread ThreadWords thread_words __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 uint32_t futex_number() {
-  uint32_t& number = thread_words.number;
-  if (__builtin_expect(number == 0, false)) number = static_cast<uint32_t>(syscall(SYS_gettid));
-  return number;
+  if (__builtin_expect(thread_words.number == 0, false))
+    thread_words.number = static_cast<uint32_t>(syscall(SYS_gettid)) & 0xfffffff;
+  return thread_words.number;
 }
 
 void forget_futex_number() {

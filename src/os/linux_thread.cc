@@ -16,6 +16,7 @@
 #include "base/system.h"
 #include "os/linux_uncancelled.h"
 #include "os/lock.h"
+#include "os/sleep.h"
 #include "os/thread.h"
 
 // Weak, so that a program need not define it. The shared library finds the program's one when the
@@ -66,10 +67,10 @@ namespace {
 // last call would stay for ever. So the rounds are counted. This value brings us the next one.
 constexpr unsigned kRounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 void* const kNextRound = &exit_key;
-__thread __attribute__((tls_model("initial-exec"))) uint8_t exit_rounds;
+static_assert(kRounds < 16);
 
 void end_round(void* value) {
-  if (++exit_rounds < kRounds) pthread_setspecific(exit_key, kNextRound);
+  if (++thread_words.exit_rounds < kRounds) pthread_setspecific(exit_key, kNextRound);
   if (value != kNextRound) exit_call(value);
 }
 
@@ -93,7 +94,7 @@ bool set_exit_value(void* value) {
 }
 
 bool exit_repeats() {
-  return has_key && exit_rounds < kRounds;
+  return has_key && thread_words.exit_rounds < kRounds;
 }
 
 namespace {
