@@ -24,6 +24,10 @@ constexpr unsigned kHeadersPerStep = 128;
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
+// What one call may do. The looks of a round, which are less urgent, take the least slice.
+constexpr unsigned kCallsPerLook = 3;
+constexpr size_t kWalkedPerLook = 416;  // blocks
+static_assert(kWalkedPerLook >= slab::kLeastSlice);
 // These take as long as a walk along so many blocks.
 constexpr size_t kBlocksPerPurge = 16;  // until its first block
 constexpr size_t kBlocksPerHeader = 2;
@@ -256,16 +260,17 @@ void note_emptied(SlabHeader* slab) {
   idle_lock.unlock();
 }
 
-void purge_emptied(Slice* slice) {
+void purge_emptied() {
   if (!lock_to_purge()) return;
+  Slice slice = {kCallsPerLook, kWalkedPerLook};
   os::Event event;
-  size_t bytes = go_on(slice);
-  while (count_emptied != 0 && !slice->is_spent()) {
+  size_t bytes = go_on(&slice);
+  while (count_emptied != 0 && !slice.is_spent()) {
     SlabHeader* slab = emptied_slabs[next_emptied];
     next_emptied = (next_emptied + 1) % kMostEmptied;
     --count_emptied;
-    charge(slice, kBlocksPerHeader);
-    bytes += look_at(slab, Look::emptied, slice);
+    charge(&slice, kBlocksPerHeader);
+    bytes += look_at(slab, Look::emptied, &slice);
   }
   set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
   idle_lock.unlock();

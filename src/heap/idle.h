@@ -29,6 +29,11 @@ inline bool tick_pending() {
 // nothing is due. True if the last timed tick is a while ago.
 bool tick(unsigned calls = pages::kMostCalls);
 inline constexpr unsigned kCallsAfterFree = pages::kMostCalls - 1;  // the free may have made one
+// Call it at the end of a free that may have flushed: a flush ends many slabs at times, and all of them
+// together must cost few system calls.
+inline void tick_if_behind() {
+  if (pages::is_behind()) tick(kCallsAfterFree);
+}
 
 // Looks at all slabs at once, however recently blocks were freed there.
 void purge_idle();
@@ -44,12 +49,8 @@ bool returned_too_much();
 // frees of others' blocks work that off, until nothing waits. Where far too much is free, threads wait for
 // each other's turn.
 void note_emptied(SlabHeader* slab);
-void purge_emptied(slab::Slice* slice);
+void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
-// What one call may do for this. The looks of a round, which are less urgent, take the least slice.
-inline constexpr unsigned kCallsPerLook = 3;
-inline constexpr unsigned kWalkedPerLook = 416;  // blocks
-static_assert(kWalkedPerLook >= slab::kLeastSlice);
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

@@ -268,15 +268,6 @@ void open_bins(Heap* heap) {
   }
 }
 
-namespace {
-
-// A flush ends many slabs at times. So that all of them together cost few system calls, the tick comes last.
-void give_back_ended() {
-  if (pages::is_behind()) tick(kCallsAfterFree);
-}
-
-}  // namespace
-
 void magazine_full(Bin* bin) {
   Heap* heap = thread_heap;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(bin) - reinterpret_cast<uintptr_t>(heap->bins);
@@ -289,13 +280,13 @@ void magazine_full(Bin* bin) {
   const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
   if (!bin->asked) {
     give_last(heap, size_class);
-    return give_back_ended();
+    return tick_if_behind();
   }
   if (!bin->refused && make_room(heap, size_class)) return;
   bin->refused = true;
   bin->asked = false;
   is_direct(*bin) ? give_last(heap, size_class) : give_older(heap, size_class);
-  give_back_ended();
+  tick_if_behind();
 }
 
 void after_direct_frees(Heap* heap, unsigned size_class) {

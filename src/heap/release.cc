@@ -129,7 +129,7 @@ bool is_large(const SlabHeader* slot, const void* p) {
 
 __attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
   after_direct_frees(heap, static_cast<unsigned>(bin - heap->bins));
-  if (pages::is_behind()) tick(kCallsAfterFree);
+  tick_if_behind();
 }
 
 __attribute__((noinline)) void after_last_direct(Heap* heap, SlabHeader* slab, Bin* bin) {

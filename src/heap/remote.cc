@@ -171,8 +171,7 @@ bool hand_over_some(Heap* heap) {
     if (look && !settled && slab::has_emptied(chain.slab, chain.count)) note_emptied(chain.slab);
   }
   if (!relaxed(emptied_wait)) return true;
-  slab::Slice slice = {kCallsPerLook, kWalkedPerLook};
-  purge_emptied(&slice);
+  purge_emptied();
   return false;
 }
 

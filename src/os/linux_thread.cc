@@ -45,6 +45,7 @@ void find_processor() {
   if (__rseq_size != 0) processor_at = __rseq_offset + static_cast<intptr_t>(offsetof(struct rseq, cpu_id));
 #endif
 }
+
 namespace {
 
 constexpr size_t kStack = 64 << 10;
@@ -58,10 +59,6 @@ void* run_thread(void* run) {
   reinterpret_cast<void (*)()>(run)();
   return nullptr;
 }
-
-}  // namespace
-
-namespace {
 
 // libc calls the ends of keys in rounds while values are set, but in so many at most: a value set after the
 // last call would stay for ever. So the rounds are counted. This value brings us the next one.

@@ -55,25 +55,21 @@ Range range_touching(const SlabHeader* slab, unsigned page) {
 class Numbers {
  public:
   explicit Numbers(const SlabHeader* slab)
-      : start_(slab->start),
-        size_(row_of(slab).block_size),
-        reciprocal_(row_of(slab).reciprocal),
-        carved_(relaxed(slab->carved)) {}
+      : row_(row_of(slab)), start_(slab->start), carved_(relaxed(slab->carved)) {}
 
   // The number of a carved block; kNone for all other addresses.
   static constexpr size_t kNone = SIZE_MAX;
   size_t of(const void* block) const {
     const auto offset = static_cast<size_t>(static_cast<const char*>(block) - start_);
-    const size_t number = offset < kMostBytes ? static_cast<size_t>((offset * reciprocal_) >> 40) : carved_;
-    return number < carved_ && number * size_ == offset ? number : kNone;
+    const size_t number = offset < kMostBytes ? block_index(row_, offset) : carved_;
+    return number < carved_ && number * row_.block_size == offset ? number : kNone;
   }
 
  private:
   static constexpr size_t kMostBytes = 8 * kSlotSize;  // of a slab: see block_index
 
+  const SizeClass& row_;
   const char* start_;
-  size_t size_;
-  uint64_t reciprocal_;  // the product needs 64 bits
   size_t carved_;
 };
 
