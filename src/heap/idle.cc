@@ -201,7 +201,8 @@ size_t step_by_ticks(uint64_t now, Slice* slice) {
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
-  const uint64_t wait = !by_ticks.under_way ? pause : bytes != 0 ? 0 : kStepMs;
+  const bool more = bytes != 0 || slab::purge_is_under_way();
+  const uint64_t wait = !by_ticks.under_way ? pause : more ? 0 : kStepMs;
   __atomic_store_n(&next_step, now + wait, __ATOMIC_RELAXED);
   return bytes;
 }
@@ -334,8 +335,15 @@ bool end_walk() {
   return __atomic_compare_exchange_n(&walk, &mine, kNoWalk, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
+void end_purge_under_way() {
+  os::LockGuard guard(idle_lock);
+  Slice slice = {UINT_MAX, SIZE_MAX};
+  go_on(&slice);
+}
+
 // Takes the lock only where there is something to do, and for a slice at a time, because a fork waits for it.
 void walk_all() {
+  end_purge_under_way();
   pages::Headers all;
   SlabHeader* slab = all.next();
   while (slab != nullptr) {

@@ -44,13 +44,6 @@ class BlockSet {
   uint64_t bits_[kSlotSize / kStep / 64] = {};
 };
 
-// The blocks that begin in the page or reach into it.
-Range range_touching(const SlabHeader* slab, unsigned page) {
-  Range range = range_in_page(slab, page);
-  if (range.first > 0 && offset_of(slab, range.first) > page * part_bytes(slab)) --range.first;
-  return range;
-}
-
 // What walks need of a slab, at hand: a chain may have thousands of blocks.
 class Numbers {
  public:
@@ -77,12 +70,18 @@ void add_pages(const SlabHeader* slab, uint16_t pages, BlockSet* set) {
   for_pages(pages, [&](unsigned page) { set->add_all(range_in_page(slab, page)); });
 }
 
-// Pages where all blocks are in the set.
+// Pages where all blocks are in the set: those that begin there, and one that begins before and reaches into
+// it.
 uint16_t free_pages(const SlabHeader* slab, const BlockSet& set) {
+  const size_t part = part_bytes(slab), size = row_of(slab).block_size, skipped = offset_of(slab, 0);
   unsigned pages = 0;
+  size_t first = 0;
   for (unsigned page = 0; page < kPages; ++page) {
-    const Range range = range_touching(slab, page);
-    if (range.first != range.end && set.has_all(range)) pages |= 1u << page;
+    const size_t end = first_from(slab, (page + 1) * part);
+    const bool reaches = first > 0 && skipped + first * size > page * part;
+    const Range range = {reaches ? first - 1 : first, end};
+    if (range.first != end && set.has_all(range)) pages |= 1u << page;
+    first = end;
   }
   return static_cast<uint16_t>(pages);
 }
@@ -188,13 +187,20 @@ Purge under_way;
 // pages of one slab for another's. 0: there is none. Atomic, relaxed.
 uint64_t leaving;
 
+// The same for how many blocks the purge under way holds.
+uint64_t holding;
+
 constexpr unsigned kPagesBits = 16;
 
 constexpr const char* kBrokenChain = "a block that another thread freed was written to or freed twice";
 
-void set_leaving(const SlabHeader* slab, uint16_t pages) {
-  const uint64_t word = uint64_t{reinterpret_cast<uintptr_t>(slab)} << kPagesBits | pages;
-  __atomic_store_n(&leaving, pages == 0 ? 0 : word, __ATOMIC_RELAXED);
+void set_of_slab(uint64_t* word, const SlabHeader* slab, uint16_t value) {
+  const uint64_t both = uint64_t{reinterpret_cast<uintptr_t>(slab)} << kPagesBits | value;
+  __atomic_store_n(word, value == 0 ? 0 : both, __ATOMIC_RELAXED);
+}
+uint16_t of_slab(const uint64_t* word, const SlabHeader* slab) {
+  const uint64_t both = __atomic_load_n(word, __ATOMIC_RELAXED);
+  return both >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? static_cast<uint16_t>(both) : uint16_t{0};
 }
 
 // Which pages go is known now.
@@ -203,7 +209,7 @@ void begin_sorting(SlabHeader* slab, uint16_t pages) {
   const uint16_t gone = with_blocks(slab, pages);
   under_way.stage = gone != 0 ? Stage::sorting : Stage::purging;
   if (gone == 0) return;
-  set_leaving(slab, gone);
+  set_of_slab(&leaving, slab, gone);
   // The owner opens the slab again when it has taken these blocks back. It may also do so in a race, between
   // this and push_remote; then a block there that is freed twice is reported when it is handed out.
   close_frees(slab);
@@ -221,7 +227,7 @@ uint32_t take_share(Slice* slice) {
 }
 
 // To see which pages of a set are free takes as long as a walk along so many blocks.
-constexpr size_t kBlocksPerSet = 128;
+constexpr size_t kBlocksPerSet = 80;
 static_assert(kBlocksPerSet <= kLeastSlice);
 
 // Walks the next blocks of the chain, at most so many.
@@ -313,6 +319,7 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
   set_relaxed(under_way.held.first, chain_of(word));
   under_way.held.count = count_of(word);
   under_way.held.gone = word & kGoneBits;
+  set_of_slab(&holding, slab, static_cast<uint16_t>(count_of(word)));
   under_way.held.last = nullptr;
   under_way.next = under_way.held.first;
   under_way.left = under_way.held.count - count_gone(slab, under_way.before);
@@ -341,14 +348,18 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
   *held = under_way.held;
   under_way.stage = Stage::none;
   // Before the push: after it the pages may be handed out. The push releases this, too.
-  set_leaving(slab, 0);
+  set_of_slab(&leaving, slab, 0);
+  set_of_slab(&holding, slab, 0);
   set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
   return true;
 }
 
 unsigned leaving_pages(const SlabHeader* slab) {
-  const uint64_t word = __atomic_load_n(&leaving, __ATOMIC_RELAXED);
-  return word >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? word & UINT16_MAX : 0;
+  return of_slab(&leaving, slab);
+}
+
+uint32_t held_blocks(const SlabHeader* slab) {
+  return of_slab(&holding, slab);
 }
 
 __attribute__((no_sanitize("thread"))) bool is_held(const SlabHeader* slab, const void* block) {

@@ -146,7 +146,7 @@ bool is_gone(const SlabHeader* slab, const void* block) {
 HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
-  const size_t back = count_of(word);
+  const size_t back = count_of(word) + held_blocks(slab);
   return used > back ? used - back : 0;
 }
 
