@@ -144,10 +144,22 @@ size_t go_on(Slice* slice) {
   if (!done) return bytes;
   __atomic_store_n(&held.slab->gone.seen, static_cast<uint16_t>(tried | kTried), __ATOMIC_RELAXED);
   hand_over(held.slab, held.first, held.last, held.count, held.gone);
+  Heap* heap = thread_heap;
+  if (held.own && (owner_of(held.slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap))
+    take_back(heap, held.slab);
   return bytes;
 }
 
-// No purge is under way. Returns the bytes that it purged; it may leave a purge under way.
+// No purge is under way. `word` is the slab's remote word. Returns the bytes that it purged; it may leave a
+// purge under way.
+size_t begin(SlabHeader* slab, uint64_t word, bool asked_by_frees, bool own, Slice* slice) {
+  if (!slab::begin_purge(slab, word, own)) return 0;
+  charge(slice, kBlocksPerPurge);
+  for_frees = asked_by_frees;
+  tried = static_cast<uint16_t>(slab::held_blocks(slab));
+  return go_on(slice);
+}
+
 size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
@@ -160,11 +172,7 @@ size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
-  if (!slab::begin_purge(slab, word)) return 0;
-  charge(slice, kBlocksPerPurge);
-  for_frees = why == Look::after_frees || why == Look::emptied;
-  tried = count;
-  return go_on(slice);
+  return begin(slab, word, why == Look::after_frees || why == Look::emptied, false, slice);
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
@@ -261,6 +269,41 @@ void note_emptied(SlabHeader* slab) {
   idle_lock.unlock();
 }
 
+namespace {
+
+// With the lock held: ends a slice for frees.
+void end_slice(os::Event& event, size_t bytes) {
+  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
+  idle_lock.unlock();
+  log_purge(event, bytes);
+}
+
+}  // namespace
+
+bool is_too_much(size_t own_bytes) {
+  if (options::values.decay_ms < 0) return false;
+  const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
+  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) > most_resting();
+}
+
+bool purge_own(SlabHeader* slab) {
+  if (!lock_to_purge()) return false;
+  Slice slice = {kCallsPerLook, kWalkedPerLook};
+  os::Event event;
+  size_t bytes = go_on(&slice);
+  const bool begins = !slab::purge_is_under_way() && slice.blocks >= slab::kLeastSlice;
+  if (begins) bytes += begin(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), true, true, &slice);
+  end_slice(event, bytes);
+  return begins;
+}
+
+size_t purge_own_at_once(SlabHeader* slab) {
+  os::LockGuard guard(idle_lock);
+  Slice slice = {UINT_MAX, SIZE_MAX};
+  go_on(&slice);
+  return begin(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), false, true, &slice);
+}
+
 void purge_emptied() {
   if (!lock_to_purge()) return;
   Slice slice = {kCallsPerLook, kWalkedPerLook};
@@ -273,9 +316,7 @@ void purge_emptied() {
     charge(&slice, kBlocksPerHeader);
     bytes += look_at(slab, Look::emptied, &slice);
   }
-  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
-  idle_lock.unlock();
-  log_purge(event, bytes);
+  end_slice(event, bytes);
 }
 
 bool look_after_frees() {

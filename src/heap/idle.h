@@ -51,6 +51,12 @@ bool returned_too_much();
 void note_emptied(SlabHeader* slab);
 void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
+// May this much rest in the lists of slabs, besides what others freed?
+bool is_too_much(size_t own_bytes);
+// Begins a purge of a slab of this thread, whose own list is purged, too. False: it went on with one that is
+// under way, or another thread does. The slab may end. The second does all of it.
+bool purge_own(SlabHeader* slab);
+size_t purge_own_at_once(SlabHeader* slab);
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

@@ -4,6 +4,7 @@
 #include "heap/attach.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
+#include "heap/own_slabs.h"
 #include "heap/release.h"
 #include "heap/slow_time.h"
 #include "heap/tag.h"
@@ -46,9 +47,21 @@ void retire(Heap* heap, SlabHeader* slab) {
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 
+void remove_partial(Heap* heap, SlabHeader* slab) {
+  if (heap->own_round.next == slab) heap->own_round.next = slab->next;
+  heap->partial[slab->size_class].remove(slab);
+}
+
+// Null: there is none.
+SlabHeader* pop_partial(Heap* heap, unsigned size_class) {
+  SlabHeader* slab = heap->partial[size_class].front();
+  if (slab != nullptr) remove_partial(heap, slab);
+  return slab;
+}
+
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
-  SlabHeader* slab = heap->partial[size_class].pop_front();
+  SlabHeader* slab = pop_partial(heap, size_class);
   if (slab != nullptr) return slab;
   slab = shard::adopt(size_class, heap);
   if (slab == nullptr) slab = slab::create(size_class, Kind::slab);
@@ -65,12 +78,9 @@ void give_back(SlabHeader* slab) {
 }
 
 void unlist(Heap* heap, SlabHeader* slab) {
-  if (slab->full) {
-    heap->full.remove(slab);
-    slab->full = false;
-  } else {
-    heap->partial[slab->size_class].remove(slab);
-  }
+  if (!slab->full) return remove_partial(heap, slab);
+  heap->full.remove(slab);
+  slab->full = false;
 }
 
 void leave(Heap* heap, SlabHeader* slab) {
@@ -151,7 +161,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
       !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
-    current = heap->partial[size_class].pop_front();
+    current = pop_partial(heap, size_class);
     heap->partial[size_class].push_back(fresh);
   }
   slab::Rest& rest = heap->rest[size_class];
@@ -244,6 +254,13 @@ void emptied(Heap* heap, SlabHeader* slab) {
   give_back(slab);
 }
 
+void take_back(Heap* heap, SlabHeader* slab) {
+  if (slab::returned_count(slab) > slab::kMostDrained) return;
+  if (slab->full) no_longer_full(heap, slab);
+  slab::drain(slab);
+  if (slab->live == 0) emptied(heap, slab);
+}
+
 namespace {
 
 // One call looks at so many slabs, or drains so many blocks.
@@ -288,13 +305,7 @@ bool read_inbox(Heap* heap) {
 
 void purge_slabs(Heap* heap) {
   os::Event event;
-  size_t bytes = shard::purge_listed(heap);
-  for (unsigned c = 1; c < slab::kTiny; ++c) {
-    if (heap->current[c] != nullptr) bytes += slab::purge_own(heap->current[c]);
-    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) {
-      bytes += slab::purge_own(slab);
-    }
-  }
+  const size_t bytes = shard::purge_listed(heap) + purge_all_own(heap);
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
@@ -304,12 +315,13 @@ void leave_slabs(Heap* heap) {
     SlabHeader* slab = heap->current[c];
     heap->current[c] = nullptr;
     if (slab != nullptr) leave(heap, slab);
-    while ((slab = heap->partial[c].pop_front()) != nullptr) leave(heap, slab);
+    while ((slab = pop_partial(heap, c)) != nullptr) leave(heap, slab);
   }
   while (SlabHeader* slab = heap->full.pop_front()) {
     slab->full = false;
     leave(heap, slab);
   }
+  end_own_round(heap);
 }
 
 }  // namespace hummock::heap

@@ -50,6 +50,9 @@ void keep_slab(Heap* heap, SlabHeader* slab);
 // From now on the slab's frees go to its own list.
 void make_direct(Heap* heap, SlabHeader* slab);
 
+// Drains what was purged of an own slab, which may end then.
+void take_back(Heap* heap, SlabHeader* slab);
+
 // Takes some blocks of the class's rest, which is not empty.
 slab::List take_rest(Heap* heap, unsigned size_class);
 

@@ -130,6 +130,21 @@ void for_free(SlabHeader* slab, Act act) {
 
 }  // namespace
 
+HUMMOCK_RACY bool seems_free(const SlabHeader* slab, size_t bytes) {
+  const size_t part = part_bytes(slab), size = row_of(slab).block_size;
+  const unsigned gone = gone_pages(slab);
+  size_t left = base::divide_up(bytes, part);
+  for (unsigned page = 0; page < kPages && left != 0; ++page) {
+    const Range range = range_in_page(slab, page);
+    if (range.end > slab->carved) break;
+    if ((gone >> page & 1) != 0 || range.first == range.end) continue;
+    size_t number = range.first;
+    while (number != range.end && looks_free(slab->start + number * size)) ++number;
+    left -= number == range.end;
+  }
+  return left == 0;
+}
+
 size_t purge_own(SlabHeader* slab) {
   const uint16_t before = slab->gone.own;
   if (slab->free == end_of(slab) || is_tiny(slab)) return 0;
@@ -172,13 +187,15 @@ enum class Stage : uint8_t {
 
 struct Purge {
   Stage stage = Stage::none;
-  Held held = {};        // marking: the whole chain; later: what stays of it. `first` is atomic, relaxed
-  void* next = nullptr;  // marking: block of the chain
-  uint32_t left = 0;     // marking: so many blocks from there
-  uint16_t before = 0;   // pages that were gone when it began
-  uint16_t pages = 0;    // still to be purged
-  uint16_t stay = 0;     // sorting: pages whose blocks are still to be put into the new chain
-  BlockSet set;          // blocks of the chain, and of `before`
+  Held held = {};         // marking: the whole chain; later: what stays of it. `first` is atomic, relaxed
+  void* next = nullptr;   // marking: block of the chain
+  uint32_t left = 0;      // marking: so many blocks from there
+  uint32_t own_left = 0;  // marking: so many of the owner's list come first, whose links are made anew
+  void* later = nullptr;  // marking: what comes after these. Atomic, relaxed
+  uint16_t before = 0;    // pages that were gone when it began
+  uint16_t pages = 0;     // still to be purged
+  uint16_t stay = 0;      // sorting: pages whose blocks are still to be put into the new chain
+  BlockSet set;           // blocks of the chain, and of `before`
 };
 
 Purge under_way;
@@ -203,13 +220,20 @@ uint16_t of_slab(const uint64_t* word, const SlabHeader* slab) {
   return both >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? static_cast<uint16_t>(both) : uint16_t{0};
 }
 
+// These pages are gone when the word is pushed back.
+void set_gone(SlabHeader* slab, uint16_t pages) {
+  under_way.held.gone = kGone | ((under_way.held.gone + kNextTurn) & kTurn);
+  // relaxed: push_remote releases it, together with the flag that says that it counts.
+  __atomic_store_n(&slab->gone.remote, pages, __ATOMIC_RELAXED);
+}
+
 // Which pages go is known now.
 void begin_sorting(SlabHeader* slab, uint16_t pages) {
   under_way.pages = pages;
   const uint16_t gone = with_blocks(slab, pages);
   under_way.stage = gone != 0 ? Stage::sorting : Stage::purging;
   if (gone == 0) return;
-  set_of_slab(&leaving, slab, gone);
+  set_of_slab(&leaving, slab, static_cast<uint16_t>(gone | under_way.before));
   // The owner opens the slab again when it has taken these blocks back. It may also do so in a race, between
   // this and push_remote; then a block there that is freed twice is reported when it is handed out.
   close_frees(slab);
@@ -219,9 +243,9 @@ void begin_sorting(SlabHeader* slab, uint16_t pages) {
 }
 
 // So many of the blocks that are left are for this slice.
-uint32_t take_share(Slice* slice) {
-  const auto most = static_cast<uint32_t>(slice->blocks < under_way.left ? slice->blocks : under_way.left);
-  under_way.left -= most;
+uint32_t take_share(Slice* slice, uint32_t* left) {
+  const auto most = static_cast<uint32_t>(slice->blocks < *left ? slice->blocks : *left);
+  *left -= most;
   slice->blocks -= most;
   return most;
 }
@@ -230,7 +254,7 @@ uint32_t take_share(Slice* slice) {
 constexpr size_t kBlocksPerSet = 80;
 static_assert(kBlocksPerSet <= kLeastSlice);
 
-// Walks the next blocks of the chain, at most so many.
+// Walks the next blocks of the chain, at most so many. `note` may change a block's link.
 template <class Next, class Note>
 void walk(SlabHeader* slab, uint32_t most, Next next_of, Note note) {
   const Numbers numbers(slab);
@@ -241,7 +265,7 @@ void walk(SlabHeader* slab, uint32_t most, Next next_of, Note note) {
     if (__builtin_expect(number == Numbers::kNone, false)) corrupted(slab, kBrokenChain);
     void* next = next_of(block);
     if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBrokenChain);
-    note(number);
+    note(number, block, next);
     last = block;
     block = next;
   }
@@ -249,14 +273,38 @@ void walk(SlabHeader* slab, uint32_t most, Next next_of, Note note) {
   under_way.held.last = last;
 }
 
+void add_to_set(const SlabHeader* slab, size_t number) {
+  if (__builtin_expect(under_way.set.has(number), false)) corrupted(slab, kBrokenChain);
+  under_way.set.add(number);
+}
+
+// The owner's list becomes the first part of the chain.
+void mark_own(SlabHeader* slab, Slice* slice) {
+  const uint32_t most = take_share(slice, &under_way.own_left);
+  const bool ends = under_way.own_left == 0;
+  walk(
+      slab, most, [](void* block) { return next_of(block); },
+      [slab](size_t number, void* block, void* next) {
+        add_to_set(slab, number);
+        set_next_remote(block, next);
+      });
+  if (!ends) return;
+  set_next_remote(under_way.held.last, under_way.later);
+  under_way.next = under_way.later;
+  set_relaxed(under_way.later, static_cast<void*>(nullptr));
+}
+
 void mark(SlabHeader* slab, Slice* slice) {
+  if (under_way.own_left != 0) mark_own(slab, slice);
+  if (under_way.own_left != 0) return;
   const bool tiny = is_tiny(slab);  // not purged: the caller's look may have been at an earlier slab
-  const uint32_t most = take_share(slice);
+  const uint32_t most = take_share(slice, &under_way.left);
   if (tiny) {
     walk(
-        slab, most, [slab](void* block) { return next_remote_free(slab, block); }, [](size_t) {});
+        slab, most, [slab](void* block) { return next_remote_free(slab, block); },
+        [](size_t, void*, void*) {});
   } else {
-    walk(slab, most, next_remote, [](size_t number) { under_way.set.add(number); });
+    walk(slab, most, next_remote, [slab](size_t number, void*, void*) { add_to_set(slab, number); });
   }
   if (under_way.left != 0) return;
   if (slice->blocks < kBlocksPerSet) {
@@ -270,13 +318,11 @@ void mark(SlabHeader* slab, Slice* slice) {
 
 // The blocks that leave are not in use, and the word will say so together with the flag.
 void end_sorting(SlabHeader* slab) {
-  const auto gone = static_cast<uint16_t>(leaving_pages(slab));
-  const uint32_t count = count_gone(slab, gone);
+  const unsigned gone = leaving_pages(slab) & ~unsigned{under_way.before};
+  const uint32_t count = count_gone(slab, static_cast<uint16_t>(gone));
   note_taken(slab, count);
   note_gone(slab, count);
-  under_way.held.gone = kGone | ((under_way.held.gone + kNextTurn) & kTurn);
-  // relaxed: push_remote releases it, together with the flag that says that it counts.
-  __atomic_store_n(&slab->gone.remote, static_cast<uint16_t>(under_way.before | gone), __ATOMIC_RELAXED);
+  set_gone(slab, static_cast<uint16_t>(under_way.before | gone));
   under_way.stage = Stage::purging;
 }
 
@@ -306,7 +352,32 @@ void sort(SlabHeader* slab, Slice* slice) {
 
 }  // namespace
 
-bool begin_purge(SlabHeader* slab, uint64_t word) {
+namespace {
+
+// The owner's list and pages count as others' from here on.
+void take_own_list(SlabHeader* slab) {
+  Held& held = under_way.held;
+  const uint32_t listed = count_own(slab);
+  held.own = true;
+  held.count += slab->carved - uint32_t{slab->live};
+  slab->live = slab->carved;
+  note_returned(static_cast<ptrdiff_t>(size_t{listed} * row_of(slab).block_size));
+  if (slab->gone.own != 0) {
+    under_way.before |= slab->gone.own;
+    set_gone(slab, under_way.before);
+    set_relaxed(slab->gone.own, uint16_t{0});
+  }
+  if (listed == 0) return;
+  under_way.own_left = listed;
+  set_relaxed(under_way.later, under_way.next);
+  under_way.next = slab->free;
+  set_relaxed(held.first, slab->free);
+  slab->free = end_of(slab);
+}
+
+}  // namespace
+
+bool begin_purge(SlabHeader* slab, uint64_t word, bool own) {
   // acquire: pairs with the release of push_remote. This also shows what the slab's creator wrote, because
   // that was before the blocks were handed out.
   if (!__atomic_compare_exchange_n(&slab->remote, &word, word & (kQueued | kSharedBit), false,
@@ -315,14 +386,15 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
   }
   under_way.before = 0;  // nobody else writes it
   if ((word & kGone) != 0) under_way.before = __atomic_load_n(&slab->gone.remote, __ATOMIC_RELAXED);
-  under_way.held.slab = slab;
-  set_relaxed(under_way.held.first, chain_of(word));
-  under_way.held.count = count_of(word);
-  under_way.held.gone = word & kGoneBits;
-  set_of_slab(&holding, slab, static_cast<uint16_t>(count_of(word)));
-  under_way.held.last = nullptr;
-  under_way.next = under_way.held.first;
-  under_way.left = under_way.held.count - count_gone(slab, under_way.before);
+  under_way.held = {slab, nullptr, nullptr, count_of(word), word & kGoneBits, false};
+  under_way.next = chain_of(word);
+  under_way.left = count_of(word) - count_gone(slab, under_way.before);
+  under_way.own_left = 0;
+  set_relaxed(under_way.held.first, under_way.next);
+  if (own) take_own_list(slab);
+  // Blocks in pages that are gone stay free for all who look, and the slab stays closed.
+  set_of_slab(&leaving, slab, under_way.before);
+  set_of_slab(&holding, slab, static_cast<uint16_t>(under_way.held.count));
   under_way.set = BlockSet();
   add_pages(slab, under_way.before, &under_way.set);
   under_way.stage = Stage::marking;
@@ -332,6 +404,24 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
 bool purge_is_under_way() {
   return under_way.stage != Stage::none;
 }
+
+namespace {
+
+// The owner drains what stays of its own list, if that is not too much.
+bool can_end(const SlabHeader* slab, Slice* slice) {
+  const Held& held = under_way.held;
+  if (!held.own) return true;
+  const uint32_t gone = (held.gone & kGone) == 0 ? 0 : count_gone(slab, relaxed(slab->gone.remote));
+  const size_t listed = held.count - gone, drained = listed < kMostDrained ? listed : kMostDrained;
+  if (slice->blocks < drained) {
+    slice->blocks = 0;
+    return false;
+  }
+  slice->blocks -= drained;
+  return true;
+}
+
+}  // namespace
 
 bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
   SlabHeader* slab = under_way.held.slab;
@@ -344,7 +434,7 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
   under_way.pages = static_cast<uint16_t>(under_way.pages & ~unsigned{pages});
   // If the system refuses to take a page, it counts as gone all the same, until it is handed out.
   if (pages != 0) *bytes += pages::purge_inside(slab, pages);
-  if (under_way.pages != 0) return false;
+  if (under_way.pages != 0 || !can_end(slab, slice)) return false;
   *held = under_way.held;
   under_way.stage = Stage::none;
   // Before the push: after it the pages may be handed out. The push releases this, too.
@@ -370,6 +460,10 @@ __attribute__((no_sanitize("thread"))) bool is_held(const SlabHeader* slab, cons
 
 void* held_list() {
   return relaxed(under_way.held.first);
+}
+
+void* held_later() {
+  return relaxed(under_way.later);
 }
 
 }  // namespace hummock::slab

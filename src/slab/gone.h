@@ -43,6 +43,10 @@ inline Range range_in_page(const SlabHeader* slab, unsigned page) {
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 
+// Do pages of so many bytes hold nothing but blocks that look free? A guess: some of these may be in a thread
+// cache. Racy.
+bool seems_free(const SlabHeader* slab, size_t bytes);
+
 // Purges pages whose blocks are all in the slab's own free list. For the slab's owner. Returns the bytes.
 size_t purge_own(SlabHeader* slab);
 
@@ -56,21 +60,23 @@ struct Slice {
   bool is_spent() const { return calls == 0 || blocks == 0; }
 };
 
-// Blocks that other threads freed and nobody drained.
+// Blocks that were freed and that nobody drained.
 struct Held {
   SlabHeader* slab;
   void* first;
   void* last;
   uint32_t count;  // in the chain, and of gone.remote
   uint64_t gone;   // the flags for push_remote
+  bool own;        // what the owner freed is among them
 };
 
 // The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one is under way in
 // the process, and its caller's lock guards it. From begin_purge() until all is pushed back the blocks count
 // as in use again; so the slab cannot become empty, and stays this slab.
 
-// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile.
-bool begin_purge(SlabHeader* slab, uint64_t word);
+// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. `own`: and what
+// the owner freed, who is the caller; from then on others freed that.
+bool begin_purge(SlabHeader* slab, uint64_t word, bool own);
 bool purge_is_under_way();
 // Purges the pages that hold nothing but these blocks, as far as the slice reaches. Adds the bytes to *bytes.
 // True: it is done, and the caller must push *held back.
@@ -86,6 +92,7 @@ uint32_t held_blocks(const SlabHeader* slab);
 // Racy.
 bool is_held(const SlabHeader* slab, const void* block);
 void* held_list();
+void* held_later();  // another one
 
 }  // namespace hummock::slab
 

@@ -87,11 +87,6 @@ List carve(SlabHeader* slab) {
   return list;
 }
 
-// How many blocks are in the slab's own list.
-uint32_t count_own(const SlabHeader* slab) {
-  return slab->carved - count_gone(slab, slab->gone.own) - slab->live;
-}
-
 constexpr const char* kBroken = "a freed block was written to or freed twice";
 
 // A block of the slab that is marked as free; else the lists of the slab are broken.
@@ -201,6 +196,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   }
   close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
+  set_relaxed(slab->own_tried, 0u);
   slab->home_frees = slab->full = slab->listed = false;
   set_relaxed(slab->gone.own, uint16_t{0});
   set_relaxed(slab->notify, worth_while(slab));
@@ -353,6 +349,10 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
   note_taken(slab, count_of(word) - (gone == 0 ? 0 : count_gone(slab, gone)));
   *returned = {chain_of(word), count_of(word), gone};
   return true;
+}
+
+uint32_t count_own(const SlabHeader* slab) {
+  return slab->carved - count_gone(slab, slab->gone.own) - slab->live;
 }
 
 uint32_t drain(SlabHeader* slab) {

@@ -1,0 +1,132 @@
+// A thread that frees much into its own slabs purges pages there, because nobody else may look at a slab's
+// own list, and the thread may make no other call. It goes round its slabs, a few at each look, and adds up
+// what is free in their lists. Where that is too much, with what other threads found and with what others
+// freed (heap/idle.cc), it purges each slab that has more free blocks than at its last purge.
+#include "heap/own_slabs.h"
+
+#include <limits.h>
+
+#include "heap/idle.h"
+#include "slab/gone.h"
+
+namespace hummock::heap {
+namespace {
+
+// Of all heaps, as their last rounds found it. Atomic, relaxed: a figure.
+base::OwnLine<size_t> own_bytes;
+
+constexpr unsigned kStepsPerLook = 24;  // a class takes one step
+constexpr unsigned kStepsPerSlab = 2;
+constexpr unsigned kStepsPerTry = 6;
+
+constexpr unsigned kSoon = 8;       // frees until the next look where too much is free
+constexpr unsigned kLeastPart = 4;  // of what is free, so much must be in pages that can go
+
+// In `own_tried`, beside the count: it is none of a shared slab.
+constexpr uint32_t kOwnTried = 0x80000000;
+
+void publish(Heap* heap) {
+  OwnRound& round = heap->own_round;
+  __atomic_fetch_add(&own_bytes.value, round.bytes - round.bytes_before, __ATOMIC_RELAXED);
+  round.bytes_before = round.bytes;
+  round.bytes = 0;
+  round.size_class = 0;
+}
+
+// A slab, or null: the next class has begun, or the round has ended.
+SlabHeader* next_own(Heap* heap) {
+  OwnRound& round = heap->own_round;
+  if (SlabHeader* slab = round.next) {
+    round.next = slab->next;
+    return slab;
+  }
+  if (++round.size_class == slab::kTiny) {
+    publish(heap);
+    return nullptr;
+  }
+  round.next = heap->partial[round.size_class].front();
+  return heap->current[round.size_class];
+}
+
+// Free blocks in the slab's own list and in the chain that others freed.
+uint32_t count_listed(const SlabHeader* slab, uint32_t own) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  const uint32_t gone = (word & slab::kGone) != 0 ? slab::count_gone(slab, relaxed(slab->gone.remote)) : 0;
+  const uint32_t returned = slab::count_of(word);
+  return own + (returned > gone ? returned - gone : 0);
+}
+
+// A sixteenth of the slab has come free since the last try, or it is nearly empty.
+bool is_worth_a_try(SlabHeader* slab, uint32_t listed) {
+  const uint32_t tried = relaxed(slab->own_tried);
+  if ((tried & kOwnTried) == 0) return true;
+  const uint32_t before = tried & ~kOwnTried;
+  if (listed < before) set_relaxed(slab->own_tried, listed | kOwnTried);
+  if (listed <= before) return false;
+  return listed - before > slab->capacity / 16u || slab::has_emptied(slab, listed - before);
+}
+
+enum class Found : uint8_t {
+  nothing,
+  too_little,  // of what is free is in pages that can go
+  enough,      // there was a purge, and the slab may have ended
+};
+
+Found look_at(Heap* heap, SlabHeader* slab) {
+  const size_t size = slab::row_of(slab).block_size;
+  const uint32_t own = slab::count_own(slab);
+  heap->own_round.bytes += own * size;
+  if (!is_too_much(relaxed(own_bytes.value))) return Found::nothing;
+  const uint32_t listed = count_listed(slab, own);
+  if (listed * size < kSmallPage || !is_worth_a_try(slab, listed)) return Found::nothing;
+  if (slab::held_blocks(slab) != 0)
+    return Found::nothing;  // else the purge could end the slab in what follows
+  set_relaxed(slab->own_tried, listed | kOwnTried);
+  if (!slab::seems_free(slab, listed * size / kLeastPart)) return Found::too_little;
+  if (!purge_own(slab)) set_relaxed(slab->own_tried, 0u);
+  return Found::enough;
+}
+
+}  // namespace
+
+unsigned look_at_own(Heap* heap) {
+  if (relaxed(emptied_wait)) {
+    purge_emptied();
+    return relaxed(emptied_wait) ? 1 : kSoon;
+  }
+  for (unsigned steps = 0; steps < kStepsPerLook;) {
+    SlabHeader* slab = next_own(heap);
+    const Found found = slab == nullptr ? Found::nothing : look_at(heap, slab);
+    if (found == Found::enough) return 1;
+    steps += slab == nullptr ? 1 : found == Found::nothing ? kStepsPerSlab : kStepsPerTry;
+  }
+  return is_too_much(relaxed(own_bytes.value)) ? kSoon : UINT_MAX;
+}
+
+size_t purge_all_own(Heap* heap) {
+  OwnRound& round = heap->own_round;
+  round.next = nullptr;
+  round.size_class = 0;
+  round.bytes = 0;
+  size_t bytes = 0;
+  do {
+    SlabHeader* slab = next_own(heap);
+    if (slab == nullptr) continue;
+    const uint32_t own = slab::count_own(slab);
+    if (count_listed(slab, own) * slab::row_of(slab).block_size >= kSmallPage)
+      bytes += purge_own_at_once(slab);
+  } while (round.size_class != 0);
+  return bytes;
+}
+
+void end_own_round(Heap* heap) {
+  heap->own_round.next = nullptr;
+  heap->own_round.bytes = 0;
+  publish(heap);
+}
+
+void reset_own(const Heap* heap) {
+  set_relaxed(own_bytes.value, heap != nullptr ? heap->own_round.bytes_before : 0);
+}
+
+}  // namespace hummock::heap
