@@ -89,7 +89,7 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   if (stands_in_list(slab, p, slab::chain_of(word))) return true;
   if (slab::is_held(slab, p) || stands_in_list(slab, p, slab::held_list())) return true;
-  if (stands_in_list(slab, p, slab::held_later())) return true;
+  if (stands_in_list(slab, p, slab::held_chain())) return true;
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     if (is_listed_in(heap, slab, p)) return true;
   }

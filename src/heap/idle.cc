@@ -134,19 +134,25 @@ void charge(Slice* slice, size_t blocks) {
   slice->blocks -= slice->blocks < blocks ? slice->blocks : blocks;
 }
 
+bool is_mine(const SlabHeader* slab) {
+  return (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(thread_heap);
+}
+
 // Goes on with the purge under way, if there is one.
 size_t go_on(Slice* slice) {
-  if (!slab::purge_is_under_way()) return 0;
+  const SlabHeader* slab = slab::slab_under_purge();
+  if (slab == nullptr) return 0;
   size_t bytes = 0;
   slab::Held held;
-  const bool done = slab::go_on_purging(slice, &held, &bytes);
+  const bool done = slab::go_on_purging(slice, is_mine(slab), &held, &bytes);
   if (for_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
   if (!done) return bytes;
   __atomic_store_n(&held.slab->gone.seen, static_cast<uint16_t>(tried | kTried), __ATOMIC_RELAXED);
-  hand_over(held.slab, held.first, held.last, held.count, held.gone);
-  Heap* heap = thread_heap;
-  if (held.own && (owner_of(held.slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap))
-    take_back(heap, held.slab);
+  if (held.own) {
+    take_back(thread_heap, held);
+  } else {
+    hand_over(held.slab, held.first, held.last, held.count, held.gone);
+  }
   return bytes;
 }
 
@@ -209,7 +215,7 @@ size_t step_by_ticks(uint64_t now, Slice* slice) {
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
-  const bool more = bytes != 0 || slab::purge_is_under_way();
+  const bool more = bytes != 0 || slab::slab_under_purge() != nullptr;
   const uint64_t wait = !by_ticks.under_way ? pause : more ? 0 : kStepMs;
   __atomic_store_n(&next_step, now + wait, __ATOMIC_RELAXED);
   return bytes;
@@ -273,7 +279,7 @@ namespace {
 
 // With the lock held: ends a slice for frees.
 void end_slice(os::Event& event, size_t bytes) {
-  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
+  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::slab_under_purge() != nullptr));
   idle_lock.unlock();
   log_purge(event, bytes);
 }
@@ -291,17 +297,23 @@ bool purge_own(SlabHeader* slab) {
   Slice slice = {kCallsPerLook, kWalkedPerLook};
   os::Event event;
   size_t bytes = go_on(&slice);
-  const bool begins = !slab::purge_is_under_way() && slice.blocks >= slab::kLeastSlice;
+  const bool begins = slab::slab_under_purge() == nullptr && slice.blocks >= slab::kLeastSlice;
   if (begins) bytes += begin(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), true, true, &slice);
   end_slice(event, bytes);
   return begins;
 }
 
-size_t purge_own_at_once(SlabHeader* slab) {
+size_t purge_at_once(SlabHeader* slab) {
   os::LockGuard guard(idle_lock);
   Slice slice = {UINT_MAX, SIZE_MAX};
   go_on(&slice);
-  return begin(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), false, true, &slice);
+  while (!slab::begin_purge(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), true)) {
+  }
+  size_t bytes = 0;
+  slab::Held held;
+  slab::go_on_purging(&slice, true, &held, &bytes);
+  slab::take_held(held);
+  return bytes;
 }
 
 void purge_emptied() {

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "heap/idle.h"
+#include "heap/release.h"
 #include "slab/gone.h"
 
 namespace hummock::heap {
@@ -112,9 +113,8 @@ size_t purge_all_own(Heap* heap) {
   do {
     SlabHeader* slab = next_own(heap);
     if (slab == nullptr) continue;
-    const uint32_t own = slab::count_own(slab);
-    if (count_listed(slab, own) * slab::row_of(slab).block_size >= kSmallPage)
-      bytes += purge_own_at_once(slab);
+    bytes += purge_at_once(slab);
+    if (slab->live == 0) emptied(heap, slab);
   } while (round.size_class != 0);
   return bytes;
 }

@@ -254,10 +254,10 @@ void emptied(Heap* heap, SlabHeader* slab) {
   give_back(slab);
 }
 
-void take_back(Heap* heap, SlabHeader* slab) {
-  if (slab::returned_count(slab) > slab::kMostDrained) return;
+void take_back(Heap* heap, const slab::Held& held) {
+  SlabHeader* slab = held.slab;
   if (slab->full) no_longer_full(heap, slab);
-  slab::drain(slab);
+  slab::take_held(held);
   if (slab->live == 0) emptied(heap, slab);
 }
 
@@ -305,7 +305,7 @@ bool read_inbox(Heap* heap) {
 
 void purge_slabs(Heap* heap) {
   os::Event event;
-  const size_t bytes = shard::purge_listed(heap) + purge_all_own(heap);
+  const size_t bytes = shard::purge_listed(heap, purge_at_once) + purge_all_own(heap);
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 

@@ -47,10 +47,7 @@ uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 // cache. Racy.
 bool seems_free(const SlabHeader* slab, size_t bytes);
 
-// Purges pages whose blocks are all in the slab's own free list. For the slab's owner. Returns the bytes.
-size_t purge_own(SlabHeader* slab);
-
-// ---- Purging what others freed -------------------------------------------------------------------
+// ---- The purge under way, in purge.cc ------------------------------------------------------------
 
 // What one call may still do. A call that goes on with a purge has at first kLeastSlice blocks or more.
 inline constexpr size_t kLeastSlice = kSmallPage / kStep + 1;
@@ -60,27 +57,30 @@ struct Slice {
   bool is_spent() const { return calls == 0 || blocks == 0; }
 };
 
-// Blocks that were freed and that nobody drained.
+// Blocks that were freed: a list, and those in pages that are gone.
 struct Held {
   SlabHeader* slab;
   void* first;
   void* last;
-  uint32_t count;  // in the chain, and of gone.remote
+  uint32_t count;  // of both
   uint64_t gone;   // the flags for push_remote
-  bool own;        // what the owner freed is among them
+  uint16_t pages;  // that are gone
+  bool own;        // the list is the owner's; else one of others' frees
 };
 
-// The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one is under way in
-// the process, and its caller's lock guards it. From begin_purge() until all is pushed back the blocks count
-// as in use again; so the slab cannot become empty, and stays this slab.
+// The purge of one slab goes in slices, because a list may have 4,096 blocks. At most one is under way in the
+// process, and its caller's lock guards it. From begin_purge() until all is back the blocks count as in use
+// again; so the slab cannot become empty, and stays this slab.
 
-// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. `own`: and what
-// the owner freed, who is the caller; from then on others freed that.
+// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. `own`: the
+// caller owns the slab, and its list and its gone pages are taken, too.
 bool begin_purge(SlabHeader* slab, uint64_t word, bool own);
-bool purge_is_under_way();
+SlabHeader* slab_under_purge();  // null: there is none
 // Purges the pages that hold nothing but these blocks, as far as the slice reaches. Adds the bytes to *bytes.
-// True: it is done, and the caller must push *held back.
-bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
+// True: it is done. If held->own says so, which takes that the caller is the owner, the caller takes it back
+// with take_held(); else it must push *held to the remote word.
+bool go_on_purging(Slice* slice, bool owner, Held* held, size_t* bytes);
+void take_held(const Held& held);
 
 // Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
 unsigned leaving_pages(const SlabHeader* slab);
@@ -92,7 +92,7 @@ uint32_t held_blocks(const SlabHeader* slab);
 // Racy.
 bool is_held(const SlabHeader* slab, const void* block);
 void* held_list();
-void* held_later();  // another one
+void* held_chain();  // another one
 
 }  // namespace hummock::slab
 
