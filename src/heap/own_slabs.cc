@@ -20,7 +20,7 @@ constexpr unsigned kStepsPerLook = 24;  // a class takes one step
 constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
-constexpr unsigned kSoon = 8;       // frees until the next look where too much is free
+constexpr unsigned kSoon = 32;       // frees until the next look where too much is free
 constexpr unsigned kLeastPart = 4;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
@@ -75,7 +75,7 @@ enum class Found : uint8_t {
 
 Found look_at(Heap* heap, SlabHeader* slab) {
   const size_t size = slab::row_of(slab).block_size;
-  const uint32_t own = slab::count_own(slab);
+  const uint32_t own = slab->free == slab::end_of(slab) ? 0 : slab::count_own(slab);
   heap->own_round.bytes += own * size;
   if (!is_too_much(relaxed(own_bytes.value))) return Found::nothing;
   const uint32_t listed = count_listed(slab, own);
@@ -93,7 +93,7 @@ Found look_at(Heap* heap, SlabHeader* slab) {
 unsigned look_at_own(Heap* heap) {
   if (relaxed(emptied_wait)) {
     purge_emptied();
-    return relaxed(emptied_wait) ? 1 : kSoon;
+    return 1;
   }
   for (unsigned steps = 0; steps < kStepsPerLook;) {
     SlabHeader* slab = next_own(heap);

@@ -1,5 +1,6 @@
 #include "slab/gone.h"
 
+#include "base/bits.h"
 #include "slab/block_set.h"
 
 namespace hummock::slab {
@@ -57,12 +58,15 @@ HUMMOCK_RACY bool seems_free(const SlabHeader* slab, size_t bytes) {
 }
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages) {
-  uint32_t count = 0;
-  for_pages(pages, [&](unsigned page) {
-    const Range range = range_in_page(slab, page);
-    count += static_cast<uint32_t>(range.end - range.first);
-  });
-  return count;
+  const size_t part = part_bytes(slab);
+  size_t count = 0;
+  for (uint32_t left = pages; left != 0;) {
+    const unsigned first = base::lowest_bit(left);
+    const uint32_t after = left + (1u << first);  // the carry ends behind the run of ones
+    count += first_from(slab, base::lowest_bit(after) * part) - first_from(slab, first * part);
+    left &= after;
+  }
+  return static_cast<uint32_t>(count);
 }
 
 }  // namespace hummock::slab
