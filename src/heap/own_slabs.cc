@@ -20,7 +20,7 @@ constexpr unsigned kStepsPerLook = 24;  // a class takes one step
 constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
-constexpr unsigned kSoon = 32;       // frees until the next look where too much is free
+constexpr unsigned kSoon = 32;      // frees until the next look where too much is free
 constexpr unsigned kLeastPart = 4;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
