@@ -48,14 +48,14 @@ constexpr unsigned kMostEmptied = 1 << 15;
 SlabHeader* emptied_slabs[kMostEmptied];  // a ring of slabs that were emptied; they may have ended since
 unsigned next_emptied, count_emptied;     // where it begins, and how many they are
 Round by_ticks, by_frees;
-bool for_frees;      // the purge under way is one that frees asked for
-uint16_t tried;      // the count with which it began
-bool again;          // this round of ticks saw something that is worth another one
-bool at_once;        // this round of ticks purges at the first look
-size_t resting;      // bytes that this round of frees saw and may purge. Atomic, relaxed.
-size_t rested;       // the same in the last round. Atomic, relaxed.
-bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
-uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
+pages::Regret* regret;  // of the purge under way; null: no frees asked for it
+uint16_t tried;         // the count with which it began
+bool again;             // this round of ticks saw something that is worth another one
+bool at_once;           // this round of ticks purges at the first look
+size_t resting;         // bytes that this round of frees saw and may purge. Atomic, relaxed.
+size_t rested;          // the same in the last round. Atomic, relaxed.
+bool trim_asked;        // the next round of ticks purges at the first look. Atomic, relaxed: a wish
+uint64_t next_step;     // ms, of ticks; atomic, relaxed: a hint
 
 // Racy: the slab is not ours yet. slab::purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
@@ -91,8 +91,8 @@ enum class Look : uint8_t {
 
 constexpr size_t kMostRegret = 32 << 20;
 
-size_t most_resting() {
-  const size_t regret = pages::slab_regret.value.bytes();
+size_t most_resting(const pages::Regret& what = pages::slab_regret.value) {
+  const size_t regret = what.bytes();
   return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
 }
 
@@ -145,7 +145,7 @@ size_t go_on(Slice* slice) {
   size_t bytes = 0;
   slab::Held held;
   const bool done = slab::go_on_purging(slice, is_mine(slab), &held, &bytes);
-  if (for_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
+  if (regret != nullptr) regret->note_purged(bytes / kSmallPage);
   if (!done) return bytes;
   __atomic_store_n(&held.slab->gone.seen, static_cast<uint16_t>(tried | kTried), __ATOMIC_RELAXED);
   if (held.own) {
@@ -156,12 +156,12 @@ size_t go_on(Slice* slice) {
   return bytes;
 }
 
-// No purge is under way. `word` is the slab's remote word. Returns the bytes that it purged; it may leave a
-// purge under way.
-size_t begin(SlabHeader* slab, uint64_t word, bool asked_by_frees, bool own, Slice* slice) {
-  if (!slab::begin_purge(slab, word, own)) return 0;
+// No purge is under way. `word` is the slab's remote word, and frees ask for the purge because of `bound_by`,
+// or it is null. Returns the bytes that it purged; it may leave a purge under way.
+size_t begin(SlabHeader* slab, uint64_t word, pages::Regret* bound_by, Slice* slice) {
+  if (!slab::begin_purge(slab, word, bound_by == &pages::own_regret.value)) return 0;
   charge(slice, kBlocksPerPurge);
-  for_frees = asked_by_frees;
+  regret = bound_by;
   tried = static_cast<uint16_t>(slab::held_blocks(slab));
   return go_on(slice);
 }
@@ -178,7 +178,8 @@ size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
-  return begin(slab, word, why == Look::after_frees || why == Look::emptied, false, slice);
+  const bool by_frees = why == Look::after_frees || why == Look::emptied;
+  return begin(slab, word, by_frees ? &pages::slab_regret.value : nullptr, slice);
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
@@ -279,7 +280,7 @@ namespace {
 
 // With the lock held: ends a slice for frees.
 void end_slice(os::Event& event, size_t bytes) {
-  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::slab_under_purge() != nullptr));
+  set_relaxed(emptied_wait, count_emptied != 0 || (regret != nullptr && slab::slab_under_purge() != nullptr));
   idle_lock.unlock();
   log_purge(event, bytes);
 }
@@ -289,7 +290,7 @@ void end_slice(os::Event& event, size_t bytes) {
 bool is_too_much(size_t own_bytes) {
   if (options::values.decay_ms < 0) return false;
   const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
-  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) > most_resting();
+  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) > most_resting(pages::own_regret.value);
 }
 
 bool purge_own(SlabHeader* slab) {
@@ -298,7 +299,8 @@ bool purge_own(SlabHeader* slab) {
   os::Event event;
   size_t bytes = go_on(&slice);
   const bool begins = slab::slab_under_purge() == nullptr && slice.blocks >= slab::kLeastSlice;
-  if (begins) bytes += begin(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), true, true, &slice);
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
+  if (begins) bytes += begin(slab, word, &pages::own_regret.value, &slice);
   end_slice(event, bytes);
   return begins;
 }

@@ -21,7 +21,7 @@ constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
 constexpr unsigned kSoon = 32;      // frees until the next look where too much is free
-constexpr unsigned kLeastPart = 4;  // of what is free, so much must be in pages that can go
+constexpr unsigned kLeastPart = 2;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
 constexpr uint32_t kOwnTried = 0x80000000;
@@ -57,14 +57,14 @@ uint32_t count_listed(const SlabHeader* slab, uint32_t own) {
   return own + (returned > gone ? returned - gone : 0);
 }
 
-// A sixteenth of the slab has come free since the last try, or it is nearly empty.
+// An eighth of the slab has come free since the last try, or it is nearly empty.
 bool is_worth_a_try(SlabHeader* slab, uint32_t listed) {
   const uint32_t tried = relaxed(slab->own_tried);
   if ((tried & kOwnTried) == 0) return true;
   const uint32_t before = tried & ~kOwnTried;
   if (listed < before) set_relaxed(slab->own_tried, listed | kOwnTried);
   if (listed <= before) return false;
-  return listed - before > slab->capacity / 16u || slab::has_emptied(slab, listed - before);
+  return listed - before > slab->capacity / 8u || slab::has_emptied(slab, listed - before);
 }
 
 enum class Found : uint8_t {

@@ -38,9 +38,9 @@ class Regret {
   size_t again_;   // purged, and needed again
 };
 
-// For free slots and mappings, for pages under new slabs, and for pages inside slabs whose thread does not
-// look at what others freed there.
-extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret;
+// For free slots and mappings, for pages under new slabs, for pages inside slabs whose thread does not look
+// at what others freed there, and for those that a thread freed itself.
+extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret;
 
 }  // namespace hummock::pages
 

@@ -28,6 +28,10 @@ size_t note_back(const SlabHeader* slab, size_t blocks) {
   return bytes;
 }
 
+void note_needed(pages::Regret* regret, size_t bytes) {
+  regret->note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
+}
+
 // Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
 List take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
@@ -35,7 +39,8 @@ List take_gone(SlabHeader* slab) {
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
   const size_t bytes = note_back(slab, range.end - range.first);
-  pages::slab_regret.value.note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
+  note_needed(&pages::slab_regret.value, bytes);
+  note_needed(&pages::own_regret.value, bytes);
   open_frees(slab);
   return link_up(slab, range);
 }
@@ -212,7 +217,10 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 }
 
 void destroy(SlabHeader* slab) {
-  if (slab->gone.own != 0) note_back(slab, count_gone(slab, slab->gone.own));
+  // What its own thread purged was in vain: whoever takes the slots next touches them. Others' frees empty
+  // many slabs one after another, and there that would raise the bound for memory that nobody needs.
+  if (slab->gone.own != 0)
+    note_needed(&pages::own_regret.value, note_back(slab, count_gone(slab, slab->gone.own)));
   if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
