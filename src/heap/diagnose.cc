@@ -71,6 +71,9 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
   if (stands_in_list(slab, p, bin.blocks)) return true;
   const slab::Rest& rest = heap->rest[size_class];
   if (rest.count != 0 && stands_in_list(slab, p, rest.first)) return true;
+  const slab::OwnPurge& purge = heap->own_purge;
+  if (purge.holds(slab, p) || stands_in_list(slab, p, purge.list()) || stands_in_list(slab, p, purge.chain()))
+    return true;
   const RemoteCache& remote = heap->remote;
   for (unsigned i = 0; i < remote.count && i < kRemoteBlocks; ++i) {
     if (remote.blocks[i] == p) return true;
@@ -89,7 +92,6 @@ __attribute__((no_sanitize("thread"))) bool is_listed(const SlabHeader* slab, co
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
   if (stands_in_list(slab, p, slab::chain_of(word))) return true;
   if (slab::is_held(slab, p) || stands_in_list(slab, p, slab::held_list())) return true;
-  if (stands_in_list(slab, p, slab::held_chain())) return true;
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     if (is_listed_in(heap, slab, p)) return true;
   }

@@ -7,6 +7,7 @@
 #include "hummock/record.h"
 #include "os/lock.h"
 #include "os/thread.h"
+#include "slab/own_purge.h"
 #include "slab/slab.h"
 
 namespace hummock::heap {
@@ -118,6 +119,7 @@ struct Heap {
   alignas(64) SlabHeader* inbox;
   // From here on most heaps touch little.
   alignas(64) RemoteCache remote;
+  slab::OwnPurge own_purge;
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
 

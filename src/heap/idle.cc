@@ -25,8 +25,6 @@ constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 // What one call may do. The looks of a round, which are less urgent, take the least slice.
-constexpr unsigned kCallsPerLook = 3;
-constexpr size_t kWalkedPerLook = 416;  // blocks
 static_assert(kWalkedPerLook >= slab::kLeastSlice);
 // These take as long as a walk along so many blocks.
 constexpr size_t kBlocksPerPurge = 16;  // until its first block
@@ -48,14 +46,14 @@ constexpr unsigned kMostEmptied = 1 << 15;
 SlabHeader* emptied_slabs[kMostEmptied];  // a ring of slabs that were emptied; they may have ended since
 unsigned next_emptied, count_emptied;     // where it begins, and how many they are
 Round by_ticks, by_frees;
-pages::Regret* regret;  // of the purge under way; null: no frees asked for it
-uint16_t tried;         // the count with which it began
-bool again;             // this round of ticks saw something that is worth another one
-bool at_once;           // this round of ticks purges at the first look
-size_t resting;         // bytes that this round of frees saw and may purge. Atomic, relaxed.
-size_t rested;          // the same in the last round. Atomic, relaxed.
-bool trim_asked;        // the next round of ticks purges at the first look. Atomic, relaxed: a wish
-uint64_t next_step;     // ms, of ticks; atomic, relaxed: a hint
+bool for_frees;      // the purge under way is one that frees asked for
+uint16_t tried;      // the count with which it began
+bool again;          // this round of ticks saw something that is worth another one
+bool at_once;        // this round of ticks purges at the first look
+size_t resting;      // bytes that this round of frees saw and may purge. Atomic, relaxed.
+size_t rested;       // the same in the last round. Atomic, relaxed.
+bool trim_asked;     // the next round of ticks purges at the first look. Atomic, relaxed: a wish
+uint64_t next_step;  // ms, of ticks; atomic, relaxed: a hint
 
 // Racy: the slab is not ours yet. slab::purge looks again.
 // The bytes of so many blocks; 0 if they are not worth a purge, or there is nothing more to purge.
@@ -134,38 +132,20 @@ void charge(Slice* slice, size_t blocks) {
   slice->blocks -= slice->blocks < blocks ? slice->blocks : blocks;
 }
 
-bool is_mine(const SlabHeader* slab) {
-  return (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(thread_heap);
-}
-
 // Goes on with the purge under way, if there is one.
 size_t go_on(Slice* slice) {
-  const SlabHeader* slab = slab::slab_under_purge();
-  if (slab == nullptr) return 0;
+  if (!slab::purge_is_under_way()) return 0;
   size_t bytes = 0;
   slab::Held held;
-  const bool done = slab::go_on_purging(slice, is_mine(slab), &held, &bytes);
-  if (regret != nullptr) regret->note_purged(bytes / kSmallPage);
+  const bool done = slab::go_on_purging(slice, &held, &bytes);
+  if (for_frees) pages::slab_regret.value.note_purged(bytes / kSmallPage);
   if (!done) return bytes;
   __atomic_store_n(&held.slab->gone.seen, static_cast<uint16_t>(tried | kTried), __ATOMIC_RELAXED);
-  if (held.own) {
-    take_back(thread_heap, held);
-  } else {
-    hand_over(held.slab, held.first, held.last, held.count, held.gone);
-  }
+  hand_over(held.slab, held.first, held.last, held.count, held.gone);
   return bytes;
 }
 
-// No purge is under way. `word` is the slab's remote word, and frees ask for the purge because of `bound_by`,
-// or it is null. Returns the bytes that it purged; it may leave a purge under way.
-size_t begin(SlabHeader* slab, uint64_t word, pages::Regret* bound_by, Slice* slice) {
-  if (!slab::begin_purge(slab, word, bound_by == &pages::own_regret.value)) return 0;
-  charge(slice, kBlocksPerPurge);
-  regret = bound_by;
-  tried = static_cast<uint16_t>(slab::held_blocks(slab));
-  return go_on(slice);
-}
-
+// No purge is under way. Returns the bytes that it purged; it may leave a purge under way.
 size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
   const auto count = static_cast<uint16_t>(slab::count_of(word));
@@ -178,8 +158,11 @@ size_t look_at(SlabHeader* slab, Look why, Slice* slice) {
     return 0;
   }
   if (why == Look::after_frees && !rests_much()) return 0;
-  const bool by_frees = why == Look::after_frees || why == Look::emptied;
-  return begin(slab, word, by_frees ? &pages::slab_regret.value : nullptr, slice);
+  if (!slab::begin_purge(slab, word)) return 0;
+  charge(slice, kBlocksPerPurge);
+  for_frees = why == Look::after_frees || why == Look::emptied;
+  tried = count;
+  return go_on(slice);
 }
 
 // Looks at the next headers of a round. Returns the bytes that it purged.
@@ -216,7 +199,7 @@ size_t step_by_ticks(uint64_t now, Slice* slice) {
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
-  const bool more = bytes != 0 || slab::slab_under_purge() != nullptr;
+  const bool more = bytes != 0 || slab::purge_is_under_way();
   const uint64_t wait = !by_ticks.under_way ? pause : more ? 0 : kStepMs;
   __atomic_store_n(&next_step, now + wait, __ATOMIC_RELAXED);
   return bytes;
@@ -276,46 +259,11 @@ void note_emptied(SlabHeader* slab) {
   idle_lock.unlock();
 }
 
-namespace {
-
-// With the lock held: ends a slice for frees.
-void end_slice(os::Event& event, size_t bytes) {
-  set_relaxed(emptied_wait, count_emptied != 0 || (regret != nullptr && slab::slab_under_purge() != nullptr));
-  idle_lock.unlock();
-  log_purge(event, bytes);
-}
-
-}  // namespace
-
 bool is_too_much(size_t own_bytes) {
   if (options::values.decay_ms < 0) return false;
   const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
-  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) > most_resting(pages::own_regret.value);
-}
-
-bool purge_own(SlabHeader* slab) {
-  if (!lock_to_purge()) return false;
-  Slice slice = {kCallsPerLook, kWalkedPerLook};
-  os::Event event;
-  size_t bytes = go_on(&slice);
-  const bool begins = slab::slab_under_purge() == nullptr && slice.blocks >= slab::kLeastSlice;
-  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  if (begins) bytes += begin(slab, word, &pages::own_regret.value, &slice);
-  end_slice(event, bytes);
-  return begins;
-}
-
-size_t purge_at_once(SlabHeader* slab) {
-  os::LockGuard guard(idle_lock);
-  Slice slice = {UINT_MAX, SIZE_MAX};
-  go_on(&slice);
-  while (!slab::begin_purge(slab, __atomic_load_n(&slab->remote, __ATOMIC_RELAXED), true)) {
-  }
-  size_t bytes = 0;
-  slab::Held held;
-  slab::go_on_purging(&slice, true, &held, &bytes);
-  slab::take_held(held);
-  return bytes;
+  const size_t most = most_resting(pages::own_regret.value) + pages::own_vain.value.bytes();
+  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) > most;
 }
 
 void purge_emptied() {
@@ -330,7 +278,9 @@ void purge_emptied() {
     charge(&slice, kBlocksPerHeader);
     bytes += look_at(slab, Look::emptied, &slice);
   }
-  end_slice(event, bytes);
+  set_relaxed(emptied_wait, count_emptied != 0 || (for_frees && slab::purge_is_under_way()));
+  idle_lock.unlock();
+  log_purge(event, bytes);
 }
 
 bool look_after_frees() {

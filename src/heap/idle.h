@@ -53,11 +53,9 @@ void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
 // May this much rest in the lists of slabs, besides what others freed?
 bool is_too_much(size_t own_bytes);
-// Begins a purge of a slab of this thread, whose own list is purged, too. False: it went on with one that is
-// under way, or another thread does. The slab may end.
-bool purge_own(SlabHeader* slab);
-// The same, for a trim: does all of it, and returns the bytes. The slab may be empty then, and stays.
-size_t purge_at_once(SlabHeader* slab);
+// What one call may do for a purge.
+inline constexpr unsigned kCallsPerLook = 3;
+inline constexpr size_t kWalkedPerLook = 416;  // blocks
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

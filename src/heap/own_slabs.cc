@@ -7,7 +7,10 @@
 #include <limits.h>
 
 #include "heap/idle.h"
+#include "heap/refill.h"
 #include "heap/release.h"
+#include "os/region_log.h"
+#include "pages/regret.h"
 #include "slab/gone.h"
 
 namespace hummock::heap {
@@ -67,32 +70,52 @@ bool is_worth_a_try(SlabHeader* slab, uint32_t listed) {
   return listed - before > slab->capacity / 8u || slab::has_emptied(slab, listed - before);
 }
 
+// Goes on with the heap's purge, which is under way.
+size_t go_on(Heap* heap, slab::Slice slice) {
+  slab::OwnPurge& purge = heap->own_purge;
+  SlabHeader* slab = purge.slab();
+  const size_t listed = purge.held() * size_t{slab::row_of(slab).block_size};
+  size_t bytes = 0;
+  const bool ended = purge.go_on(&slice, &bytes);
+  pages::own_regret.value.note_purged(bytes / kSmallPage);
+  if (!ended) return bytes;
+  if (!purge.has_purged()) pages::own_vain.value.note_vain(listed / kSmallPage);
+  if (slab->full && slab::available(slab) != 0) no_longer_full(heap, slab);
+  if (slab->live == 0) emptied(heap, slab);
+  return bytes;
+}
+
+void purge_slice(Heap* heap) {
+  os::Event event;
+  const size_t bytes = go_on(heap, {kCallsPerLook, kWalkedPerLook});
+  if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
+}
+
 enum class Found : uint8_t {
   nothing,
   too_little,  // of what is free is in pages that can go
-  enough,      // there was a purge, and the slab may have ended
+  enough,      // a purge began
 };
 
 Found look_at(Heap* heap, SlabHeader* slab) {
   const size_t size = slab::row_of(slab).block_size;
   const uint32_t own = slab->free == slab::end_of(slab) ? 0 : slab::count_own(slab);
   heap->own_round.bytes += own * size;
-  if (!is_too_much(relaxed(own_bytes.value))) return Found::nothing;
+  if (own == 0 || !is_too_much(relaxed(own_bytes.value))) return Found::nothing;
   const uint32_t listed = count_listed(slab, own);
   if (listed * size < kSmallPage || !is_worth_a_try(slab, listed)) return Found::nothing;
-  if (slab::held_blocks(slab) != 0)
-    return Found::nothing;  // else the purge could end the slab in what follows
   set_relaxed(slab->own_tried, listed | kOwnTried);
   if (!slab::seems_free(slab, listed * size / kLeastPart)) return Found::too_little;
-  if (!purge_own(slab)) set_relaxed(slab->own_tried, 0u);
+  heap->own_purge.begin(slab);
+  purge_slice(heap);
   return Found::enough;
 }
 
 }  // namespace
 
 unsigned look_at_own(Heap* heap) {
-  if (relaxed(emptied_wait)) {
-    purge_emptied();
+  if (heap->own_purge.slab() != nullptr) {
+    purge_slice(heap);
     return 1;
   }
   for (unsigned steps = 0; steps < kStepsPerLook;) {
@@ -104,7 +127,20 @@ unsigned look_at_own(Heap* heap) {
   return is_too_much(relaxed(own_bytes.value)) ? kSoon : UINT_MAX;
 }
 
+void end_own_purge(Heap* heap) {
+  if (heap->own_purge.slab() != nullptr) go_on(heap, {UINT_MAX, SIZE_MAX});
+}
+
+size_t purge_at_once(SlabHeader* slab) {
+  slab::Slice slice = {UINT_MAX, SIZE_MAX};
+  size_t bytes = 0;
+  thread_heap->own_purge.begin(slab);
+  thread_heap->own_purge.go_on(&slice, &bytes);
+  return bytes;
+}
+
 size_t purge_all_own(Heap* heap) {
+  end_own_purge(heap);
   OwnRound& round = heap->own_round;
   round.next = nullptr;
   round.size_class = 0;
@@ -114,6 +150,7 @@ size_t purge_all_own(Heap* heap) {
     SlabHeader* slab = next_own(heap);
     if (slab == nullptr) continue;
     bytes += purge_at_once(slab);
+    if (slab->full && slab::available(slab) != 0) no_longer_full(heap, slab);
     if (slab->live == 0) emptied(heap, slab);
   } while (round.size_class != 0);
   return bytes;

@@ -43,6 +43,10 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
 // it, or if the class frees straight to slabs. Otherwise it goes to the shard, so that any thread's free can
 // end it.
 void retire(Heap* heap, SlabHeader* slab) {
+  if (slab->purging) {  // its pages that are gone cannot be taken until the purge has ended
+    slab->full = true;
+    return heap->full.push_back(slab);
+  }
   const bool stays = slab->home_frees || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
@@ -69,12 +73,17 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   return slab;
 }
 
-void give_back(SlabHeader* slab) {
+void end_slab(Heap* heap, SlabHeader* slab) {
+  if (slab->purging) heap->own_purge.forget();
+  slab::destroy(slab);
+}
+
+void give_back(Heap* heap, SlabHeader* slab) {
   if (slab::returned_count(slab) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
   slab::check_empty(slab, {});
-  slab::destroy(slab);
+  end_slab(heap, slab);
 }
 
 void unlist(Heap* heap, SlabHeader* slab) {
@@ -85,7 +94,7 @@ void unlist(Heap* heap, SlabHeader* slab) {
 
 void leave(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     shard::give_away(slab, heap);
   }
@@ -219,7 +228,7 @@ slab::List take_rest(Heap* heap, unsigned size_class) {
 
 void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     heap->partial[slab->size_class].push_front(slab);
   }
@@ -251,14 +260,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
   } else {
     unlist(heap, slab);
   }
-  give_back(slab);
-}
-
-void take_back(Heap* heap, const slab::Held& held) {
-  SlabHeader* slab = held.slab;
-  if (slab->full) no_longer_full(heap, slab);
-  slab::take_held(held);
-  if (slab->live == 0) emptied(heap, slab);
+  give_back(heap, slab);
 }
 
 namespace {
@@ -279,7 +281,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   slab::Returned returned;
   if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
     slab::check_empty(slab, returned);
-    slab::destroy(slab);
+    end_slab(heap, slab);
     return 0;
   }
   // Drained, so that the thread's own free of the last block finds it empty. A long list stays, for a refill.
@@ -305,11 +307,12 @@ bool read_inbox(Heap* heap) {
 
 void purge_slabs(Heap* heap) {
   os::Event event;
-  const size_t bytes = shard::purge_listed(heap, purge_at_once) + purge_all_own(heap);
+  const size_t bytes = purge_all_own(heap) + shard::purge_listed(heap, purge_at_once);
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
 void leave_slabs(Heap* heap) {
+  end_own_purge(heap);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     empty_bin(heap, c);
     SlabHeader* slab = heap->current[c];

@@ -7,7 +7,6 @@
 #include "heap/heap.h"
 #include "heap/idle.h"
 #include "shard/shard.h"
-#include "slab/gone.h"
 
 namespace hummock::heap {
 
@@ -50,9 +49,6 @@ void no_longer_full(Heap* heap, SlabHeader* slab);
 void keep_slab(Heap* heap, SlabHeader* slab);
 // From now on the slab's frees go to its own list.
 void make_direct(Heap* heap, SlabHeader* slab);
-
-// Takes back what was purged of an own slab, which may end then.
-void take_back(Heap* heap, const slab::Held& held);
 
 // Takes some blocks of the class's rest, which is not empty.
 slab::List take_rest(Heap* heap, unsigned size_class);

@@ -56,6 +56,7 @@ void halve_regret(uint64_t now, uint64_t period) {
   hidden_regret.value.halve();
   slab_regret.value.halve();
   own_regret.value.halve();
+  own_vain.value.halve();
   tell_use();
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);

@@ -25,6 +25,9 @@ class Regret {
     __atomic_fetch_add(&again_, again, __ATOMIC_RELAXED);
   }
 
+  // There was nothing to purge where that much is free.
+  void note_vain(size_t pages) { __atomic_fetch_add(&again_, pages, __ATOMIC_RELAXED); }
+
   // The bound is higher by this much.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
 
@@ -39,8 +42,9 @@ class Regret {
 };
 
 // For free slots and mappings, for pages under new slabs, for pages inside slabs whose thread does not look
-// at what others freed there, and for those that a thread freed itself.
-extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret;
+// at what others freed there, and for those that a thread freed itself. The last is for free blocks of the
+// thread's own that leave no page free.
+extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, own_vain;
 
 }  // namespace hummock::pages
 

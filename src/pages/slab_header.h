@@ -90,9 +90,12 @@ struct SlabHeader {
   uint16_t capacity;  // blocks it has room for
   bool listed;        // shared: it is in its shard's list. Guarded by the shard's lock.
   bool home_frees;    // its own thread freed here after it was full: keep it when full again
-  bool advised;       // huge: transparent huge pages were asked for
-  bool fronted;       // huge: an inaccessible slot is before the headers
-  SlabHeader* prev;   // of `next`
+  union {
+    bool purging;  // slab: its owner purges pages, and takes none back meanwhile
+    bool advised;  // huge: transparent huge pages were asked for
+  };
+  bool fronted;      // huge: an inaccessible slot is before the headers
+  SlabHeader* prev;  // of `next`
   union {
     SlabHeader* huge_prev;
     GonePages gone;  // slab

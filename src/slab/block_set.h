@@ -69,6 +69,73 @@ class Numbers {
   size_t carved_;
 };
 
+// Blocks of a list that are still to be put into a set.
+struct Unmarked {
+  void** next;
+  uint32_t* left;
+  void** last;  // the last that was
+};
+
+// Puts the next blocks of a list into the set.
+template <class Next>
+void mark(SlabHeader* slab, BlockSet* set, Unmarked unmarked, Slice* slice, Next next_of) {
+  constexpr const char* kBroken = "a free block was written to or freed twice";
+  const Numbers numbers(slab);
+  void* block = *unmarked.next;
+  void* last = *unmarked.last;
+  for (; *unmarked.left != 0 && slice->blocks != 0; --*unmarked.left, --slice->blocks) {
+    const size_t number = numbers.of(block);
+    if (__builtin_expect(number == Numbers::kNone || set->has(number), false)) corrupted(slab, kBroken);
+    void* next = next_of(block);
+    if (__builtin_expect(next == kNoLink, false)) corrupted(slab, kBroken);
+    set->add(number);
+    last = block;
+    block = next;
+  }
+  *unmarked.next = block;
+  *unmarked.last = last;
+}
+
+// To see which pages of a set are free takes as long as a walk along so many blocks. False: that is too much
+// for the slice.
+bool pay_for_set(Slice* slice);
+
+// Pages of which blocks are still to be put into a new list.
+struct Unsorted {
+  uint16_t* pages;
+  void** first;  // of the list
+  void** last;
+};
+
+// Puts the set's blocks in the next pages there. Whole pages at a time: most pages leave, as a rule, so this
+// is less than to walk the old list. True: it is done.
+template <class Link>
+bool sort(SlabHeader* slab, const BlockSet& set, Unsorted unsorted, Slice* slice, Link link) {
+  const size_t size = row_of(slab).block_size;
+  void* first = *unsorted.first;
+  while (*unsorted.pages != 0) {
+    const Range range = range_in_page(slab, static_cast<unsigned>(__builtin_ctz(*unsorted.pages)));
+    const size_t blocks = range.end - range.first + 1;  // an empty page takes a while, too
+    if (blocks > slice->blocks) {
+      slice->blocks = 0;
+      break;
+    }
+    slice->blocks -= blocks;
+    *unsorted.pages &= static_cast<uint16_t>(*unsorted.pages - 1);
+    set.for_each(range, [&](size_t number) {
+      void* block = slab->start + number * size;
+      if (first == nullptr) *unsorted.last = block;
+      link(block, first);
+      first = block;
+    });
+  }
+  *unsorted.first = first;
+  return *unsorted.pages == 0;
+}
+
+// Takes those of the pages that the slice's system calls suffice for.
+uint16_t take_pages(uint16_t* pages, Slice* slice);
+
 void add_pages(const SlabHeader* slab, uint16_t pages, BlockSet* set);
 // Pages where all blocks are in the set: those that begin there, and one that begins before and reaches into
 // it.

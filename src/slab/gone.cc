@@ -42,6 +42,27 @@ void note_gone(const SlabHeader* slab, uint32_t blocks) {
   pages::note_untouched(static_cast<ptrdiff_t>(size_t{blocks} * row_of(slab).block_size), false);
 }
 
+namespace {
+
+constexpr size_t kBlocksPerSet = 80;
+static_assert(kBlocksPerSet <= kLeastSlice);
+
+}  // namespace
+
+bool pay_for_set(Slice* slice) {
+  const bool suffices = slice->blocks >= kBlocksPerSet;
+  slice->blocks -= suffices ? kBlocksPerSet : slice->blocks;
+  return suffices;
+}
+
+uint16_t take_pages(uint16_t* pages, Slice* slice) {
+  unsigned calls = slice->calls;
+  const uint16_t taken = pages::pages_within(*pages, &calls);
+  slice->calls -= calls;
+  *pages = static_cast<uint16_t>(*pages & ~unsigned{taken});
+  return taken;
+}
+
 HUMMOCK_RACY bool seems_free(const SlabHeader* slab, size_t bytes) {
   const size_t part = part_bytes(slab), size = row_of(slab).block_size;
   const unsigned gone = gone_pages(slab);

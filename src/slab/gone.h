@@ -57,30 +57,26 @@ struct Slice {
   bool is_spent() const { return calls == 0 || blocks == 0; }
 };
 
-// Blocks that were freed: a list, and those in pages that are gone.
+// Blocks that other threads freed and nobody drained.
 struct Held {
   SlabHeader* slab;
   void* first;
   void* last;
-  uint32_t count;  // of both
+  uint32_t count;  // in the chain, and of gone.remote
   uint64_t gone;   // the flags for push_remote
-  uint16_t pages;  // that are gone
-  bool own;        // the list is the owner's; else one of others' frees
 };
 
-// The purge of one slab goes in slices, because a list may have 4,096 blocks. At most one is under way in the
-// process, and its caller's lock guards it. From begin_purge() until all is back the blocks count as in use
-// again; so the slab cannot become empty, and stays this slab.
+// The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one of what others
+// freed is under way in the process, and its caller's lock guards it. From begin_purge() until all is pushed
+// back the blocks count as in use again; so the slab cannot become empty, and stays this slab. A slab's owner
+// has another one (slab/own_purge.h).
 
-// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile. `own`: the
-// caller owns the slab, and its list and its gone pages are taken, too.
-bool begin_purge(SlabHeader* slab, uint64_t word, bool own);
-SlabHeader* slab_under_purge();  // null: there is none
+// Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile.
+bool begin_purge(SlabHeader* slab, uint64_t word);
+bool purge_is_under_way();
 // Purges the pages that hold nothing but these blocks, as far as the slice reaches. Adds the bytes to *bytes.
-// True: it is done. If held->own says so, which takes that the caller is the owner, the caller takes it back
-// with take_held(); else it must push *held to the remote word.
-bool go_on_purging(Slice* slice, bool owner, Held* held, size_t* bytes);
-void take_held(const Held& held);
+// True: it is done, and the caller must push *held back.
+bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
 
 // Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
 unsigned leaving_pages(const SlabHeader* slab);
@@ -92,7 +88,6 @@ uint32_t held_blocks(const SlabHeader* slab);
 // Racy.
 bool is_held(const SlabHeader* slab, const void* block);
 void* held_list();
-void* held_chain();  // another one
 
 }  // namespace hummock::slab
 

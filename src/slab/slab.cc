@@ -202,7 +202,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
   set_relaxed(slab->own_tried, 0u);
-  slab->home_frees = slab->full = slab->listed = false;
+  slab->home_frees = slab->full = slab->listed = slab->purging = false;
   set_relaxed(slab->gone.own, uint16_t{0});
   set_relaxed(slab->notify, worth_while(slab));
   set_relaxed(slab->kind, kind);
@@ -337,7 +337,7 @@ List take_some(SlabHeader* slab, Rest* rest) {
 }
 
 List take_fresh(SlabHeader* slab) {
-  if (slab->gone.own != 0) return take_gone(slab);
+  if (slab->gone.own != 0 && !slab->purging) return take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }
 

@@ -1,0 +1,80 @@
+#include "slab/own_purge.h"
+
+namespace hummock::slab {
+
+void OwnPurge::begin(SlabHeader* slab) {
+  *this = OwnPurge();
+  slab_ = slab;
+  slab->purging = true;
+  next_ = slab->free;
+  left_ = count_own(slab);
+  slab->free = end_of(slab);
+  slab->live = static_cast<uint16_t>(slab->live + left_);
+  Rest returned = {};
+  gather(slab, &returned);
+  chain_ = returned.first;
+  chain_left_ = returned.count;
+  held_ = left_ + chain_left_;
+}
+
+void OwnPurge::mark_some(Slice* slice) {
+  mark(slab_, &set_, {&next_, &left_, &last_}, slice, [](void* block) { return next_of(block); });
+  if (left_ != 0) return;
+  mark(slab_, &set_, {&chain_, &chain_left_, &last_}, slice, next_remote);
+  if (chain_left_ != 0 || !pay_for_set(slice)) return;
+  const uint16_t gone = slab_->gone.own;
+  add_pages(slab_, gone, &set_);
+  const unsigned free = free_pages(slab_, set_) & ~unsigned{gone};
+  if (can_purge(slab_, free)) pages_ = static_cast<uint16_t>(free);
+  purges_ = pages_ != 0;
+  stay_ = static_cast<uint16_t>(~(unsigned{gone} | with_blocks(slab_, pages_)));
+  last_ = nullptr;
+  marked_ = true;
+}
+
+// Their blocks are no longer in use. Pages that are gone may be taken back when the purge has ended, because
+// a block that begins there may reach into one that is still to be purged.
+size_t OwnPurge::purge_some(Slice* slice) {
+  const uint16_t pages = take_pages(&pages_, slice);
+  if (pages == 0) return 0;
+  const size_t bytes = pages::purge_inside(slab_, pages);
+  const uint16_t gone = with_blocks(slab_, pages);
+  const uint32_t blocks = count_gone(slab_, gone);
+  set_relaxed(slab_->gone.own, static_cast<uint16_t>(slab_->gone.own | gone));
+  if (gone != 0) close_frees(slab_);
+  slab_->live = static_cast<uint16_t>(slab_->live - blocks);
+  held_ -= blocks;
+  note_gone(slab_, blocks);
+  return bytes;
+}
+
+bool OwnPurge::go_on(Slice* slice, size_t* bytes) {
+  if (!marked_) mark_some(slice);
+  if (!marked_) return false;
+  if (!sort(slab_, set_, {&stay_, &first_, &last_}, slice, set_next)) return false;
+  *bytes += purge_some(slice);
+  if (pages_ != 0) return false;
+  if (first_ != nullptr) put_run(slab_, first_, last_, held_);
+  forget();
+  return true;
+}
+
+void OwnPurge::forget() {
+  slab_->purging = false;
+  slab_ = nullptr;
+}
+
+HUMMOCK_RACY bool OwnPurge::holds(const SlabHeader* slab, const void* block) const {
+  if (slab_ != slab) return false;
+  const size_t number = Numbers(slab).of(block);
+  return number != Numbers::kNone && set_.has(number);
+}
+
+HUMMOCK_RACY void* OwnPurge::list() const {
+  return next_;
+}
+HUMMOCK_RACY void* OwnPurge::chain() const {
+  return chain_;
+}
+
+}  // namespace hummock::slab
