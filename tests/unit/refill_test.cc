@@ -201,6 +201,27 @@ TEST_CASE("the bytes that others freed are counted until somebody takes them, wh
   }
 }
 
+TEST_CASE("what a purge under way holds is not live, and a trim ends the purge") {
+  const auto live = [] {
+    hummock_stats_t stats = {};
+    stats.size = sizeof stats;
+    REQUIRE(hummock_stats(&stats) == 0);
+    return stats.live;
+  };
+  std::vector<void*> blocks = take(400, 5120);
+  const size_t room = hummock_usable_size(blocks[0]), before = live();
+  SlabHeader* slab = slab_of(blocks[200]);
+  const std::vector<void*> inside = take_out(&blocks, slab);
+  REQUIRE(inside.size() > 2);
+  give_elsewhere({inside[0], inside[1]});
+  CHECK(live() == before - 2 * room);
+  REQUIRE(slab::begin_purge(slab, slab->remote));
+  CHECK(live() == before - 2 * room);
+  heap::purge_idle();
+  CHECK(!slab::purge_is_under_way());
+  CHECK(live() == before - 2 * room);
+}
+
 TEST_CASE("slabs that end with what others freed leave nothing in the count") {
   const auto counted = [] { return relaxed(slab::returned_bytes.value); };
   const ptrdiff_t before = counted();
