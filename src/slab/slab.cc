@@ -337,7 +337,7 @@ List take_some(SlabHeader* slab, Rest* rest) {
 }
 
 List take_fresh(SlabHeader* slab) {
-  if (slab->gone.own != 0 && !slab->purging) return take_gone(slab);
+  if (slab->gone.own != 0) return slab->purging ? List{nullptr, 0} : take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }
 
