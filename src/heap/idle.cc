@@ -346,7 +346,8 @@ void end_purge_under_way() {
   go_on(&slice);
 }
 
-// Takes the lock only where there is something to do, and for a slice at a time, because a fork waits for it.
+// Takes the lock for a slice at a time, because a fork waits for it, and for the walk only where there is
+// something to do.
 void walk_all() {
   end_purge_under_way();
   pages::Headers all;

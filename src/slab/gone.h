@@ -81,7 +81,7 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
 // Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
 unsigned leaving_pages(const SlabHeader* slab);
 
-// How many of the slab's blocks the purge under way holds: a figure.
+// How many of the slab's blocks the purge under way holds: a figure. Racy.
 uint32_t held_blocks(const SlabHeader* slab);
 
 // Does the purge under way hold this free block, or may it stand in the list that begins there? For a search.

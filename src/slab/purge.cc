@@ -29,24 +29,17 @@ Purge under_way;
 // one slab for another's. 0: there is none. Atomic, relaxed.
 uint64_t leaving;
 
-// The same for how many blocks the purge under way holds.
-uint64_t holding;
-
 constexpr unsigned kPagesBits = 16;
 
-void set_of_slab(uint64_t* word, const SlabHeader* slab, uint16_t value) {
-  const uint64_t both = uint64_t{reinterpret_cast<uintptr_t>(slab)} << kPagesBits | value;
-  __atomic_store_n(word, value == 0 ? 0 : both, __ATOMIC_RELAXED);
-}
-uint16_t of_slab(const uint64_t* word, const SlabHeader* slab) {
-  const uint64_t both = __atomic_load_n(word, __ATOMIC_RELAXED);
-  return both >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? static_cast<uint16_t>(both) : uint16_t{0};
+void set_leaving(const SlabHeader* slab, uint16_t pages) {
+  const uint64_t word = uint64_t{reinterpret_cast<uintptr_t>(slab)} << kPagesBits | pages;
+  __atomic_store_n(&leaving, pages == 0 ? 0 : word, __ATOMIC_RELAXED);
 }
 
 // The blocks that leave are not in use, and the word will say so together with the flag.
 void note_leaving(SlabHeader* slab, uint16_t pages) {
   under_way.gone = static_cast<uint16_t>(under_way.before | pages);
-  set_of_slab(&leaving, slab, under_way.gone);
+  set_leaving(slab, under_way.gone);
   // The owner opens the slab again when it has taken these blocks back. It may also do so in a race, between
   // this and push_remote; then a block there that is freed twice is reported when it is handed out.
   close_frees(slab);
@@ -106,8 +99,7 @@ bool begin_purge(SlabHeader* slab, uint64_t word) {
   set_relaxed(under_way.held.first, under_way.next);
   under_way.gone = under_way.before;
   // Blocks in pages that are gone stay free for all who look, and the slab stays closed.
-  set_of_slab(&leaving, slab, under_way.before);
-  set_of_slab(&holding, slab, static_cast<uint16_t>(under_way.held.count));
+  set_leaving(slab, under_way.before);
   under_way.set = BlockSet();
   add_pages(slab, under_way.before, &under_way.set);
   under_way.stage = Stage::marking;
@@ -135,18 +127,18 @@ bool go_on_purging(Slice* slice, Held* held, size_t* bytes) {
   }
   under_way.stage = Stage::none;
   // Before the push: after it the pages may be handed out. The push releases this, too.
-  set_of_slab(&leaving, slab, 0);
-  set_of_slab(&holding, slab, 0);
+  set_leaving(slab, 0);
   set_relaxed(under_way.held.first, static_cast<void*>(nullptr));
   return true;
 }
 
 unsigned leaving_pages(const SlabHeader* slab) {
-  return of_slab(&leaving, slab);
+  const uint64_t word = __atomic_load_n(&leaving, __ATOMIC_RELAXED);
+  return word >> kPagesBits == reinterpret_cast<uintptr_t>(slab) ? word & UINT16_MAX : 0;
 }
 
-uint32_t held_blocks(const SlabHeader* slab) {
-  return of_slab(&holding, slab);
+HUMMOCK_RACY uint32_t held_blocks(const SlabHeader* slab) {
+  return under_way.stage != Stage::none && under_way.held.slab == slab ? under_way.held.count : 0;
 }
 
 __attribute__((no_sanitize("thread"))) bool is_held(const SlabHeader* slab, const void* block) {
