@@ -19,7 +19,7 @@ namespace {
 // Of all heaps, as their last rounds found it. Atomic, relaxed: a figure.
 base::OwnLine<size_t> own_bytes;
 
-constexpr unsigned kStepsPerLook = 24;  // a class takes one step
+constexpr unsigned kFewSteps = 6, kMostSteps = 24;  // of a look; a class takes one step
 constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
@@ -60,26 +60,25 @@ uint32_t count_listed(const SlabHeader* slab, uint32_t own) {
   return own + (returned > gone ? returned - gone : 0);
 }
 
-// An eighth of the slab has come free since the last try, or it is nearly empty.
+// Half of the slab has come free since the last try, or it is nearly empty.
 bool is_worth_a_try(SlabHeader* slab, uint32_t listed) {
   const uint32_t tried = relaxed(slab->own_tried);
   if ((tried & kOwnTried) == 0) return true;
   const uint32_t before = tried & ~kOwnTried;
   if (listed < before) set_relaxed(slab->own_tried, listed | kOwnTried);
   if (listed <= before) return false;
-  return listed - before > slab->capacity / 8u || slab::has_emptied(slab, listed - before);
+  return listed - before > slab->capacity / 2u || slab::has_emptied(slab, listed - before);
 }
 
 // Goes on with the heap's purge, which is under way.
 size_t go_on(Heap* heap, slab::Slice slice) {
   slab::OwnPurge& purge = heap->own_purge;
   SlabHeader* slab = purge.slab();
-  const size_t listed = purge.held() * size_t{slab::row_of(slab).block_size};
   size_t bytes = 0;
   const bool ended = purge.go_on(&slice, &bytes);
   pages::own_regret.value.note_purged(bytes / kSmallPage);
+  pages::ended_regret.value.note_purged(bytes / kSmallPage);
   if (!ended) return bytes;
-  if (!purge.has_purged()) pages::own_vain.value.note_vain(listed / kSmallPage);
   if (slab->full && slab::available(slab) != 0) no_longer_full(heap, slab);
   if (slab->live == 0) emptied(heap, slab);
   return bytes;
@@ -101,7 +100,7 @@ Found look_at(Heap* heap, SlabHeader* slab) {
   const size_t size = slab::row_of(slab).block_size;
   const uint32_t own = slab->free == slab::end_of(slab) ? 0 : slab::count_own(slab);
   heap->own_round.bytes += own * size;
-  if (own == 0 || !is_too_much(relaxed(own_bytes.value))) return Found::nothing;
+  if (own * size < kSmallPage || !is_too_much(relaxed(own_bytes.value))) return Found::nothing;
   const uint32_t listed = count_listed(slab, own);
   if (listed * size < kSmallPage || !is_worth_a_try(slab, listed)) return Found::nothing;
   set_relaxed(slab->own_tried, listed | kOwnTried);
@@ -118,7 +117,8 @@ unsigned look_at_own(Heap* heap) {
     purge_slice(heap);
     return 1;
   }
-  for (unsigned steps = 0; steps < kStepsPerLook;) {
+  const unsigned most = is_too_much(relaxed(own_bytes.value)) ? kMostSteps : kFewSteps;
+  for (unsigned steps = 0; steps < most;) {
     SlabHeader* slab = next_own(heap);
     const Found found = slab == nullptr ? Found::nothing : look_at(heap, slab);
     if (found == Found::enough) return 1;

@@ -25,11 +25,13 @@ class Regret {
     __atomic_fetch_add(&again_, again, __ATOMIC_RELAXED);
   }
 
-  // There was nothing to purge where that much is free.
-  void note_vain(size_t pages) { __atomic_fetch_add(&again_, pages, __ATOMIC_RELAXED); }
-
   // The bound is higher by this much.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
+  // The same, but only by what exceeds two thirds of all that was purged.
+  size_t bytes_beyond_most() const {
+    const size_t again = relaxed(again_), spared = 2 * relaxed(purged_);
+    return again > spared ? (again - spared) * kSmallPage : 0;
+  }
 
   void halve() {
     set_relaxed(purged_, relaxed(purged_) / 2);
@@ -42,9 +44,12 @@ class Regret {
 };
 
 // For free slots and mappings, for pages under new slabs, for pages inside slabs whose thread does not look
-// at what others freed there, and for those that a thread freed itself. The last is for free blocks of the
-// thread's own that leave no page free.
-extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, own_vain;
+// at what others freed there, and for those that a thread purged in its own slabs: in own_regret what was
+// handed out again, in ended_regret what was in slabs that ended.
+extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, ended_regret;
+
+// Regret raises no bound by more than what was in use lately, and 32 MiB.
+size_t bound_regret(size_t bytes);
 
 }  // namespace hummock::pages
 

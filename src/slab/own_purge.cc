@@ -1,9 +1,21 @@
 #include "slab/own_purge.h"
 
 namespace hummock::slab {
+namespace {
+
+// A walk along a list waits for each block. Together they come much sooner.
+void fetch_blocks(const SlabHeader* slab) {
+  constexpr size_t kLine = 64;
+  const size_t size = row_of(slab).block_size, step = size < kLine ? kLine : size;
+  const char* end = slab->start + slab->carved * size;
+  for (const char* line = slab->start; line < end; line += step) __builtin_prefetch(line);
+}
+
+}  // namespace
 
 void OwnPurge::begin(SlabHeader* slab) {
   *this = OwnPurge();
+  fetch_blocks(slab);
   slab_ = slab;
   slab->purging = true;
   next_ = slab->free;
@@ -26,7 +38,6 @@ void OwnPurge::mark_some(Slice* slice) {
   add_pages(slab_, gone, &set_);
   const unsigned free = free_pages(slab_, set_) & ~unsigned{gone};
   if (can_purge(slab_, free)) pages_ = static_cast<uint16_t>(free);
-  purges_ = pages_ != 0;
   stay_ = static_cast<uint16_t>(~(unsigned{gone} | with_blocks(slab_, pages_)));
   last_ = nullptr;
   marked_ = true;

@@ -17,7 +17,6 @@ class OwnPurge {
   bool go_on(Slice* slice, size_t* bytes);
   // The slab ends, or all is done.
   void forget();
-  bool has_purged() const { return purges_; }                     // did the last one find pages?
   uint32_t held() const { return slab_ == nullptr ? 0 : held_; }  // blocks
 
   // For a search by any thread: does it hold this free block, or may the block stand in one of these lists?
@@ -40,7 +39,6 @@ class OwnPurge {
   uint16_t pages_ = 0;   // still to be purged
   uint16_t stay_ = 0;    // pages whose blocks are still to be put into the new list
   bool marked_ = false;  // all blocks are in the set
-  bool purges_ = false;
   BlockSet set_;
 };
 

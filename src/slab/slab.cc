@@ -220,7 +220,7 @@ void destroy(SlabHeader* slab) {
   // What its own thread purged was in vain: whoever takes the slots next touches them. Others' frees empty
   // many slabs one after another, and there that would raise the bound for memory that nobody needs.
   if (slab->gone.own != 0)
-    note_needed(&pages::own_regret.value, note_back(slab, count_gone(slab, slab->gone.own)));
+    note_needed(&pages::ended_regret.value, note_back(slab, count_gone(slab, slab->gone.own)));
   if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
