@@ -24,7 +24,7 @@ constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
 constexpr unsigned kSoon = 32;      // frees until the next look where too much is free
-constexpr unsigned kLeastPart = 2;  // of what is free, so much must be in pages that can go
+constexpr unsigned kLeastPart = 3;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
 constexpr uint32_t kOwnTried = 0x80000000;
@@ -79,6 +79,7 @@ size_t go_on(Heap* heap, slab::Slice slice) {
   pages::own_regret.value.note_purged(bytes / kSmallPage);
   pages::ended_regret.value.note_purged(bytes / kSmallPage);
   if (!ended) return bytes;
+  set_relaxed(slab->own_tried, purge.left() | kOwnTried);
   if (slab->full && slab::available(slab) != 0) no_longer_full(heap, slab);
   if (slab->live == 0) emptied(heap, slab);
   return bytes;

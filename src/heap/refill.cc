@@ -41,9 +41,9 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
 
 // A slab with nothing left to hand out stops being current. The heap keeps it if its own thread frees into
 // it, or if the class frees straight to slabs. Otherwise it goes to the shard, so that any thread's free can
-// end it.
+// end it. A slab that the thread purges stays until that has ended.
 void retire(Heap* heap, SlabHeader* slab) {
-  if (slab->purging) {  // its pages that are gone cannot be taken until the purge has ended
+  if (slab->purging) {
     slab->full = true;
     return heap->full.push_back(slab);
   }

@@ -18,6 +18,7 @@ class OwnPurge {
   // The slab ends, or all is done.
   void forget();
   uint32_t held() const { return slab_ == nullptr ? 0 : held_; }  // blocks
+  uint32_t left() const { return held_; }                         // when it has ended: of them, not purged
 
   // For a search by any thread: does it hold this free block, or may the block stand in one of these lists?
   bool holds(const SlabHeader* slab, const void* block) const;
