@@ -54,9 +54,8 @@ struct Bin {
   uint64_t multiplier = 0;    // of the class: see slab/size_class.h
   uint32_t seen = 0;          // what first_blocks() was at the last look
   uint16_t direct = 1;        // blocks to be freed straight to slabs until the next look
-  bool asked : 1 = false;     // malloc found nothing here since the last flush
-  bool refused : 1 = false;   // the magazine was refused more room; until the wait is over
-  uint8_t wait = 0;           // looks until the class may be flushed
+  bool asked = false;         // malloc found nothing here since the last flush
+  bool refused = false;       // the magazine was refused more room; until the next look
 };
 inline unsigned count_held(const Bin& bin) {
   return static_cast<unsigned>(bin.limit - bin.room);

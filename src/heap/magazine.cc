@@ -39,7 +39,7 @@ constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at mo
 // holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;  // bytes
-constexpr unsigned kLeastFrees = 40;
+constexpr unsigned kBlocksPerLook = 40;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
   return blocks < least ? least : blocks > most ? most : static_cast<unsigned>(blocks);
@@ -292,34 +292,21 @@ void magazine_full(Bin* bin) {
   tick_if_behind();
 }
 
-namespace {
-
-// Flushes a step, or sets the wait until then: so many frees share the cost of the next flush or refusal.
-// True: it flushed.
-bool flush_or_wait(Heap* heap, unsigned size_class, unsigned pause) {
-  Bin& bin = heap->bins[size_class];
-  const bool flushed = !bin.asked && flush_step(heap, size_class);
-  const unsigned frees = in_bounds(size_t{count_held(bin)} * kFreesPerFlushed, kLeastFrees, UINT16_MAX);
-  // A flush and a look at the thread's slabs take turns.
-  bin.wait = static_cast<uint8_t>(bin.asked ? in_bounds(frees / pause, 0, UINT8_MAX) : flushed);
-  bin.asked = bin.refused = false;
-  return flushed;
-}
-
-}  // namespace
-
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
-  const unsigned pause = in_bounds(kLeastPause / block_size(size_class), 1, UINT16_MAX);
-  bool flushed = false;
-  if (bin.wait != 0) {
-    bin.wait -= heap->own_purge.slab() == nullptr;  // that makes pauses short
-  } else {
-    flushed = flush_or_wait(heap, size_class, pause);
+  size_t pause = kLeastPause / block_size(size_class);
+  const bool flushed = !bin.asked && flush_step(heap, size_class);
+  if (bin.asked) {
+    // So many frees share the cost of the next flush or refusal.
+    const size_t most = size_t{count_held(bin)} * kFreesPerFlushed;
+    if (most > pause) pause = most;
+    if (kBlocksPerLook > pause) pause = kBlocksPerLook;
   }
+  bin.asked = bin.refused = false;
   const bool looks = !flushed && !pages::is_behind();  // not both in one call
-  const unsigned most = looks ? look_at_own(heap) : pause;
-  bin.direct = static_cast<uint16_t>(pause < most ? pause : most);
+  const unsigned most = looks ? look_at_own(heap) : UINT_MAX;
+  if (pause > most) pause = most;
+  bin.direct = static_cast<uint16_t>(pause == 0 ? 1 : pause);
 }
 
 void sweep(Heap* heap, unsigned classes, unsigned except) {

@@ -1,7 +1,7 @@
 // A thread that frees much into its own slabs purges pages there, because nobody else may look at a slab's
 // own list, and the thread may make no other call. It goes round its slabs, a few at each look, and adds up
 // what is free in their lists. Where that is too much, with what other threads found and with what others
-// freed (heap/idle.cc), it purges each slab that has more free blocks than at its last purge.
+// freed (heap/idle.cc), it purges slabs whose free blocks seem to fill whole pages.
 #include "heap/own_slabs.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@ constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
 constexpr unsigned kSoon = 32;      // frees until the next look where too much is free
-constexpr unsigned kLeastPart = 3;  // of what is free, so much must be in pages that can go
+constexpr unsigned kLeastPart = 2;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
 constexpr uint32_t kOwnTried = 0x80000000;
@@ -60,10 +60,10 @@ uint32_t count_listed(const SlabHeader* slab, uint32_t own) {
   return own + (returned > gone ? returned - gone : 0);
 }
 
-// Half of the slab has come free since the last try, or it is nearly empty.
+// A quarter of the slab is free, or half of it has come free since the last try, or it is nearly empty.
 bool is_worth_a_try(SlabHeader* slab, uint32_t listed) {
   const uint32_t tried = relaxed(slab->own_tried);
-  if ((tried & kOwnTried) == 0) return true;
+  if ((tried & kOwnTried) == 0) return listed > slab->capacity / 4u;
   const uint32_t before = tried & ~kOwnTried;
   if (listed < before) set_relaxed(slab->own_tried, listed | kOwnTried);
   if (listed <= before) return false;
