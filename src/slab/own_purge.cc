@@ -16,7 +16,7 @@ void fetch_blocks(const SlabHeader* slab) {
 void OwnPurge::begin(SlabHeader* slab) {
   *this = OwnPurge();
   fetch_blocks(slab);
-  slab_ = slab;
+  __atomic_store_n(&slab_, slab, __ATOMIC_RELEASE);  // pairs with holds(): the set is empty
   slab->purging = true;
   next_ = slab->free;
   left_ = count_own(slab);
@@ -48,11 +48,12 @@ void OwnPurge::mark_some(Slice* slice) {
 size_t OwnPurge::purge_some(Slice* slice) {
   const uint16_t pages = take_pages(&pages_, slice);
   if (pages == 0) return 0;
-  const size_t bytes = pages::purge_inside(slab_, pages);
   const uint16_t gone = with_blocks(slab_, pages);
   const uint32_t blocks = count_gone(slab_, gone);
+  // First: a page that has gone reads as zeros, and its blocks look live to a thread that frees one again.
   set_relaxed(slab_->gone.own, static_cast<uint16_t>(slab_->gone.own | gone));
   if (gone != 0) close_frees(slab_);
+  const size_t bytes = pages::purge_inside(slab_, pages);
   slab_->live = static_cast<uint16_t>(slab_->live - blocks);
   held_ -= blocks;
   note_gone(slab_, blocks);
@@ -72,13 +73,13 @@ bool OwnPurge::go_on(Slice* slice, size_t* bytes) {
 
 void OwnPurge::forget() {
   slab_->purging = false;
-  slab_ = nullptr;
+  set_relaxed(slab_, static_cast<SlabHeader*>(nullptr));
 }
 
 HUMMOCK_RACY bool OwnPurge::holds(const SlabHeader* slab, const void* block) const {
-  if (slab_ != slab) return false;
+  if (__atomic_load_n(&slab_, __ATOMIC_ACQUIRE) != slab) return false;
   const size_t number = Numbers(slab).of(block);
-  return number != Numbers::kNone && set_.has(number);
+  return number != Numbers::kNone && set_.has(number) && relaxed(slab_) == slab;
 }
 
 HUMMOCK_RACY void* OwnPurge::list() const {

@@ -145,7 +145,8 @@ bool is_gone(const SlabHeader* slab, const void* block) {
 
 HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  const size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
+  size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
+  if (used > slab->capacity) used = slab->capacity;  // it changed hands meanwhile
   const size_t back = count_of(word) + held_blocks(slab);
   return used > back ? used - back : 0;
 }
