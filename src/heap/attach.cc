@@ -12,6 +12,7 @@
 #include "heap/idle.h"
 #include "heap/magazine.h"
 #include "heap/observer.h"
+#include "heap/own_slabs.h"
 #include "heap/recording.h"
 #include "heap/refill.h"
 #include "heap/sampling.h"
@@ -149,6 +150,7 @@ void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
   reset_idle();
+  reset_own(thread_heap->attached ? thread_heap : nullptr);
   guards::unlock_in_child();
   if (observer.in_child != nullptr) observer.in_child();
   sampling::in_child();

@@ -62,6 +62,8 @@ bool owns(const void* p) {
 void count_resting(uint32_t* per_class) {
   for (unsigned c = 0; c < slab::kClasses; ++c)
     per_class[c] = c == 0 ? 0 : static_cast<uint32_t>(count_at_hand(thread_heap, c));
+  const slab::OwnPurge& purge = thread_heap->own_purge;
+  if (purge.slab() != nullptr) per_class[purge.slab()->size_class] += purge.held();
 }
 
 bool trim(size_t keep) {

@@ -71,6 +71,10 @@ __attribute__((no_sanitize("thread"))) bool is_listed_in(const Heap* heap, const
   if (stands_in_list(slab, p, bin.blocks)) return true;
   const slab::Rest& rest = heap->rest[size_class];
   if (rest.count != 0 && stands_in_list(slab, p, rest.first)) return true;
+  const slab::OwnPurge& purge = heap->own_purge;
+  // In this order, because blocks go from the lists to the set.
+  if (stands_in_list(slab, p, purge.list()) || stands_in_list(slab, p, purge.chain()) || purge.holds(slab, p))
+    return true;
   const RemoteCache& remote = heap->remote;
   for (unsigned i = 0; i < remote.count && i < kRemoteBlocks; ++i) {
     if (remote.blocks[i] == p) return true;
@@ -112,10 +116,9 @@ bool has_ended(const SlabHeader* slab) {
   return false;
 }
 
-}  // namespace
-
-// A free writes the link first, the check next, and then adds the block to a list: a few instructions. If
-// that takes longer, because its thread is not running, the block is reported when the two frees meet.
+// The block looks free: is it? A free writes the link first, the check next, and then adds the block to a
+// list: a few instructions. If that takes longer, because its thread is not running, the block is reported
+// when the two frees meet.
 bool is_free(const SlabHeader* slab, const void* p, bool waits) {
   if (slab::is_tiny(slab)) return true;  // its link is a number of the slab's, and bound to its address
   void* block = const_cast<void*>(p);
@@ -132,11 +135,16 @@ bool is_free(const SlabHeader* slab, const void* p, bool waits) {
   return has_ended(slab);
 }
 
+}  // namespace
+
+bool was_freed(const SlabHeader* slab, void* block, bool waits) {
+  // The page last: if it goes meanwhile, the other looks see zeros, as in a live block.
+  return (slab::looks_free(slab, block) && is_free(slab, block, waits)) || slab::is_gone(slab, block);
+}
+
 void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end) {
   slab::check_block(slab, p, call, end);
-  void* block = const_cast<void*>(p);
-  if (!slab::is_gone(slab, p) && !(slab::looks_free(slab, block) && is_free(slab, p, false))) return;
-  slab::double_free(slab, p, call, end);
+  if (was_freed(slab, const_cast<void*>(p), false)) slab::double_free(slab, p, call, end);
 }
 
 void bad_pointer(const char* call, const void* p, slab::End end) {

@@ -13,8 +13,8 @@ namespace hummock::heap {
 // Aborts with a message unless p is the start of a live block of the slab. A block that another thread frees
 // at this very moment may still seem live.
 void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end = base::refuse);
-// The block looks free: is it? `waits`: another thread may have marked it a moment ago.
-bool is_free(const SlabHeader* slab, const void* p, bool waits);
+// Was the block freed, and not handed out since? `waits`: another thread may have marked it a moment ago.
+bool was_freed(const SlabHeader* slab, void* block, bool waits);
 
 // The next block of a bin is not what it should be.
 [[noreturn]] void bad_bin(const void* block, unsigned size_class);

@@ -7,6 +7,7 @@
 #include "hummock/record.h"
 #include "os/lock.h"
 #include "os/thread.h"
+#include "slab/own_purge.h"
 #include "slab/slab.h"
 
 namespace hummock::heap {
@@ -72,6 +73,14 @@ struct Recorded {
   bool busy;      // calls are not to be recorded
 };
 
+// A round over the thread's own slabs: see heap/own_slabs.cc.
+struct OwnRound {
+  SlabHeader* next;     // of the class's list
+  uint8_t size_class;   // 0: the round has not begun
+  size_t bytes;         // free in the slabs' own lists, as far as this round has come
+  size_t bytes_before;  // the same in the last round; it is in own_bytes
+};
+
 // Records are never unmapped, so a stale pointer to one does no harm.
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
@@ -104,11 +113,13 @@ struct Heap {
   Heap* next_record;  // all records there ever were; written once, before the record is used
   Heap* next;         // pool of records. Guarded by its lock.
   Recorded record;
+  OwnRound own_round;
   SlabHeader* posted;  // what was taken from the inbox and not yet looked at
   // Slabs with enough remote frees, pushed by others; kSealed when no thread is here to look. Atomic.
   alignas(64) SlabHeader* inbox;
   // From here on most heaps touch little.
   alignas(64) RemoteCache remote;
+  slab::OwnPurge own_purge;
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
 

@@ -25,8 +25,6 @@ constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
 // What one call may do. The looks of a round, which are less urgent, take the least slice.
-constexpr unsigned kCallsPerLook = 3;
-constexpr size_t kWalkedPerLook = 416;  // blocks
 static_assert(kWalkedPerLook >= slab::kLeastSlice);
 // These take as long as a walk along so many blocks.
 constexpr size_t kBlocksPerPurge = 16;  // until its first block
@@ -91,9 +89,13 @@ enum class Look : uint8_t {
 
 constexpr size_t kMostRegret = 32 << 20;
 
+size_t may_rest() {
+  return pages::bound_by_use(size_t{6} << 20, 16);
+}
+
 size_t most_resting() {
   const size_t regret = pages::slab_regret.value.bytes();
-  return pages::bound_by_use(size_t{6} << 20, 16) + (regret < kMostRegret ? regret : kMostRegret);
+  return may_rest() + (regret < kMostRegret ? regret : kMostRegret);
 }
 
 // More rests than may, of what rounds have seen that they can purge.
@@ -259,6 +261,19 @@ void note_emptied(SlabHeader* slab) {
     set_relaxed(emptied_wait, true);
   }
   idle_lock.unlock();
+}
+
+// Where a thread frees and allocates in turns, each page inside its slabs would cost a system call and a
+// fault. So it learns from a sixteenth of them.
+constexpr size_t kOwnWeight = 16;
+
+bool is_too_much(size_t own_bytes) {
+  if (options::values.decay_ms < 0) return false;
+  const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
+  const size_t pages = pages::own_regret.value.bytes() + pages::ended_regret.value.bytes_beyond_most();
+  const size_t regret = kOwnWeight * pages;
+  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) >
+         may_rest() + pages::bound_regret(regret);
 }
 
 void purge_emptied() {

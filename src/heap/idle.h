@@ -51,6 +51,11 @@ bool returned_too_much();
 void note_emptied(SlabHeader* slab);
 void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
+// May this much rest in the lists of slabs, besides what others freed?
+bool is_too_much(size_t own_bytes);
+// What one call may do for a purge.
+inline constexpr unsigned kCallsPerLook = 3;
+inline constexpr size_t kWalkedPerLook = 416;  // blocks
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 

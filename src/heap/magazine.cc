@@ -16,8 +16,11 @@
 // when it leaves the magazine.
 #include "heap/magazine.h"
 
+#include <limits.h>
+
 #include "heap/allowance.h"
 #include "heap/diagnose.h"
+#include "heap/own_slabs.h"
 #include "heap/refill.h"
 #include "heap/release.h"
 
@@ -292,15 +295,17 @@ void magazine_full(Bin* bin) {
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   size_t pause = kLeastPause / block_size(size_class);
-  if (!bin.asked) {
-    flush_step(heap, size_class);
-  } else {
+  const bool flushed = !bin.asked && flush_step(heap, size_class);
+  if (bin.asked) {
     // So many frees share the cost of the next flush or refusal.
     const size_t most = size_t{count_held(bin)} * kFreesPerFlushed;
     if (most > pause) pause = most;
     if (kBlocksPerLook > pause) pause = kBlocksPerLook;
   }
   bin.asked = bin.refused = false;
+  const bool looks = !flushed && !pages::is_behind();  // not both in one call
+  const unsigned most = looks ? look_at_own(heap) : UINT_MAX;
+  if (pause > most) pause = most;
   bin.direct = static_cast<uint16_t>(pause == 0 ? 1 : pause);
 }
 

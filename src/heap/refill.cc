@@ -4,6 +4,7 @@
 #include "heap/attach.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
+#include "heap/own_slabs.h"
 #include "heap/release.h"
 #include "heap/slow_time.h"
 #include "heap/tag.h"
@@ -40,15 +41,31 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
 
 // A slab with nothing left to hand out stops being current. The heap keeps it if its own thread frees into
 // it, or if the class frees straight to slabs. Otherwise it goes to the shard, so that any thread's free can
-// end it.
+// end it. A slab that the thread purges stays until that has ended.
 void retire(Heap* heap, SlabHeader* slab) {
+  if (slab->purging) {
+    slab->full = true;
+    return heap->full.push_back(slab);
+  }
   const bool stays = slab->home_frees || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 
+void remove_partial(Heap* heap, SlabHeader* slab) {
+  if (heap->own_round.next == slab) heap->own_round.next = slab->next;
+  heap->partial[slab->size_class].remove(slab);
+}
+
+// Null: there is none.
+SlabHeader* pop_partial(Heap* heap, unsigned size_class) {
+  SlabHeader* slab = heap->partial[size_class].front();
+  if (slab != nullptr) remove_partial(heap, slab);
+  return slab;
+}
+
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
-  SlabHeader* slab = heap->partial[size_class].pop_front();
+  SlabHeader* slab = pop_partial(heap, size_class);
   if (slab != nullptr) return slab;
   slab = shard::adopt(size_class, heap);
   if (slab == nullptr) slab = slab::create(size_class, Kind::slab);
@@ -56,26 +73,28 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   return slab;
 }
 
-void give_back(SlabHeader* slab) {
+void end_slab(Heap* heap, SlabHeader* slab) {
+  if (slab->purging) heap->own_purge.forget();
+  slab::destroy(slab);
+}
+
+void give_back(Heap* heap, SlabHeader* slab) {
   if (slab::returned_count(slab) != 0) {
     slab::corrupted(slab, "a block was freed twice, by different threads");
   }
   slab::check_empty(slab, {});
-  slab::destroy(slab);
+  end_slab(heap, slab);
 }
 
 void unlist(Heap* heap, SlabHeader* slab) {
-  if (slab->full) {
-    heap->full.remove(slab);
-    slab->full = false;
-  } else {
-    heap->partial[slab->size_class].remove(slab);
-  }
+  if (!slab->full) return remove_partial(heap, slab);
+  heap->full.remove(slab);
+  slab->full = false;
 }
 
 void leave(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     shard::give_away(slab, heap);
   }
@@ -151,7 +170,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   if (size_class >= kFirstAboveAPage && current != nullptr && is_spent(current) &&
       !heap->partial[size_class].empty()) {
     SlabHeader* fresh = current;
-    current = heap->partial[size_class].pop_front();
+    current = pop_partial(heap, size_class);
     heap->partial[size_class].push_back(fresh);
   }
   slab::Rest& rest = heap->rest[size_class];
@@ -209,7 +228,7 @@ slab::List take_rest(Heap* heap, unsigned size_class) {
 
 void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
-    give_back(slab);
+    give_back(heap, slab);
   } else {
     heap->partial[slab->size_class].push_front(slab);
   }
@@ -241,7 +260,7 @@ void emptied(Heap* heap, SlabHeader* slab) {
   } else {
     unlist(heap, slab);
   }
-  give_back(slab);
+  give_back(heap, slab);
 }
 
 namespace {
@@ -262,7 +281,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   slab::Returned returned;
   if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
     slab::check_empty(slab, returned);
-    slab::destroy(slab);
+    end_slab(heap, slab);
     return 0;
   }
   // Drained, so that the thread's own free of the last block finds it empty. A long list stays, for a refill.
@@ -288,28 +307,24 @@ bool read_inbox(Heap* heap) {
 
 void purge_slabs(Heap* heap) {
   os::Event event;
-  size_t bytes = shard::purge_listed(heap);
-  for (unsigned c = 1; c < slab::kTiny; ++c) {
-    if (heap->current[c] != nullptr) bytes += slab::purge_own(heap->current[c]);
-    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) {
-      bytes += slab::purge_own(slab);
-    }
-  }
+  const size_t bytes = purge_all_own(heap) + shard::purge_listed(heap, purge_at_once);
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
 void leave_slabs(Heap* heap) {
+  end_own_purge(heap);
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     empty_bin(heap, c);
     SlabHeader* slab = heap->current[c];
     heap->current[c] = nullptr;
     if (slab != nullptr) leave(heap, slab);
-    while ((slab = heap->partial[c].pop_front()) != nullptr) leave(heap, slab);
+    while ((slab = pop_partial(heap, c)) != nullptr) leave(heap, slab);
   }
   while (SlabHeader* slab = heap->full.pop_front()) {
     slab->full = false;
     leave(heap, slab);
   }
+  end_own_round(heap);
 }
 
 }  // namespace hummock::heap

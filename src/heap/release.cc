@@ -53,11 +53,8 @@ void release_in_slab(SlabHeader* slab, void* p) {
   if (heap == &empty_heap) heap = attach();  // first: little time may pass between the look and the mark
   os::fetch_for_write(p);
   slab::check_block(slab, p, "free", base::refuse);
-  if (slab::is_gone(slab, p)) slab::double_free(slab, p, "free", base::refuse);
-  if (slab::looks_free(slab, p)) {
-    if (is_free(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
-    slab::link_word(p) = 0;  // the program's bytes must not look like another free's mark
-  }
+  if (was_freed(slab, p, true)) slab::double_free(slab, p, "free", base::refuse);
+  if (slab::looks_free(slab, p)) slab::link_word(p) = 0;  // bytes that must not look like another free's mark
   if (heap == nullptr || heap == &ended_heap) {
     claim_block(slab, p);
     return release_remote_now(slab, p);
@@ -203,7 +200,8 @@ __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot,
   os::fetch_for_write(p);
   if (!slab::is_start(slot, slab::row_of(slab).multiplier, p)) return nullptr;
   *check = note_check(p);
-  return slab::looks_free(p) ? nullptr : slab;
+  // A page that its owner purges meanwhile reads as zeros; the slab is closed before.
+  return slab::looks_free(p) || relaxed(slot->free_bound) == 0 ? nullptr : slab;
 }
 
 __attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {

@@ -24,6 +24,12 @@ uint64_t tick_time;
 base::OwnLine<bool> behind;
 base::OwnLine<Regret> slot_regret;
 
+size_t bound_regret(size_t bytes) {
+  constexpr size_t kBeyond = 32 << 20;
+  const size_t most = relaxed(high_used) * kSlotSize + kBeyond;
+  return bytes < most ? bytes : most;
+}
+
 namespace {
 
 constexpr uint64_t kTickMs = 10;  // a tick sooner than this does nothing, unless something was left
@@ -31,7 +37,6 @@ constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kShareOfUsed = 8;
-constexpr size_t kMostRegret = 32 << 20;  // beyond what was in use lately
 
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
 uint64_t last_flush;  // ms, of some span cache entries
@@ -42,12 +47,6 @@ uint64_t trim_before;  // ms; atomic, relaxed: memory that was free then is due
 
 uint64_t refused_until;  // ms; atomic, relaxed: after a refusal not every free asks again
 
-size_t regret() {
-  const size_t slots = slot_regret.value.bytes() / kSlotSize;
-  const size_t most = relaxed(high_used) + kMostRegret / kSlotSize;
-  return slots < most ? slots : most;
-}
-
 void halve_regret(uint64_t now, uint64_t period) {
   os::LockGuard guard(page_lock);
   if (now - regret_halved < period) return;
@@ -55,6 +54,8 @@ void halve_regret(uint64_t now, uint64_t period) {
   slot_regret.value.halve();
   hidden_regret.value.halve();
   slab_regret.value.halve();
+  own_regret.value.halve();
+  ended_regret.value.halve();
   tell_use();
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
@@ -67,7 +68,8 @@ size_t least_budget() {
 size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
   const size_t most = options::values.dirty_max;
-  const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret();
+  const size_t budget =
+      most != 0 ? most / kSlotSize : least_budget() + bound_regret(slot_regret.value.bytes()) / kSlotSize;
   if (__builtin_expect(relaxed(limits.soft) == 0, true)) return budget;
   const size_t room = slots_within_limit();
   return budget < room ? budget : room;

@@ -27,6 +27,11 @@ class Regret {
 
   // The bound is higher by this much.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
+  // The same, but only by what exceeds two thirds of all that was purged.
+  size_t bytes_beyond_most() const {
+    const size_t again = relaxed(again_), spared = 2 * relaxed(purged_);
+    return again > spared ? (again - spared) * kSmallPage : 0;
+  }
 
   void halve() {
     set_relaxed(purged_, relaxed(purged_) / 2);
@@ -38,9 +43,13 @@ class Regret {
   size_t again_;   // purged, and needed again
 };
 
-// For free slots and mappings, for pages under new slabs, and for pages inside slabs whose thread does not
-// look at what others freed there.
-extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret;
+// For free slots and mappings, for pages under new slabs, for pages inside slabs whose thread does not look
+// at what others freed there, and for those that a thread purged in its own slabs: in own_regret what was
+// handed out again, in ended_regret what was in slabs that ended.
+extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, ended_regret;
+
+// Regret raises no bound by more than what was in use lately, and 32 MiB.
+size_t bound_regret(size_t bytes);
 
 }  // namespace hummock::pages
 

@@ -77,8 +77,11 @@ struct SlabHeader {
     heap::Heap* home;      // slab: the heap that last owned it: a hint
     heap::UserHeap* user;  // own_slab, large, huge: its first-class heap; null: none
   };
-  size_t bytes;          // of the span; large, huge: the block's usable size
-  uint32_t shared_live;  // shared: blocks in use when it was given away
+  size_t bytes;            // of the span; large, huge: the block's usable size
+  union {                  // atomic, relaxed
+    uint32_t shared_live;  // shared: blocks in use when it was given away
+    uint32_t own_tried;    // owned: what heap/own_slabs.cc saw here last: a hint
+  };
   union {
     uint32_t notify;  // slab: how many remote frees make it worth a look
     uint32_t entry;   // cached: the number of the entry that it was put into last. Atomic, relaxed: a figure
@@ -87,9 +90,12 @@ struct SlabHeader {
   uint16_t capacity;  // blocks it has room for
   bool listed;        // shared: it is in its shard's list. Guarded by the shard's lock.
   bool home_frees;    // its own thread freed here after it was full: keep it when full again
-  bool advised;       // huge: transparent huge pages were asked for
-  bool fronted;       // huge: an inaccessible slot is before the headers
-  SlabHeader* prev;   // of `next`
+  union {
+    bool purging;  // slab: its owner purges pages, and takes none back meanwhile
+    bool advised;  // huge: transparent huge pages were asked for
+  };
+  bool fronted;      // huge: an inaccessible slot is before the headers
+  SlabHeader* prev;  // of `next`
   union {
     SlabHeader* huge_prev;
     GonePages gone;  // slab

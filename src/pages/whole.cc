@@ -26,12 +26,11 @@ void add_spans(Totals* sum) {
 
 base::OwnLine<Untouched> untouched;
 base::OwnLine<size_t> in_use_lately;
-base::OwnLine<Regret> hidden_regret, slab_regret;
+base::OwnLine<Regret> hidden_regret, slab_regret, own_regret, ended_regret;
 
 namespace {
 
 constexpr size_t kMostHidden = 12 << 20;
-constexpr size_t kMostAgain = 32 << 20;  // beyond what was in use lately
 
 }  // namespace
 
@@ -43,9 +42,7 @@ void note_untouched(ptrdiff_t bytes, bool hides) {
 bool hides_much() {
   const size_t bytes = relaxed(untouched.value.hidden);
   if (bytes <= kMostHidden) return false;
-  const size_t most = relaxed(high_used) * kSlotSize + kMostAgain;
-  const size_t again = hidden_regret.value.bytes();
-  return bytes > bound_by_use(kMostHidden, 4) + (again < most ? again : most);
+  return bytes > bound_by_use(kMostHidden, 4) + bound_regret(hidden_regret.value.bytes());
 }
 
 // One lock after the other: a figure may be a little older than the next.

@@ -147,7 +147,7 @@ SlabHeader* take_first(Shard& shard, unsigned size_class, heap::Heap* heap, heap
 
 }  // namespace
 
-size_t purge_listed(heap::Heap* heap) {
+size_t purge_listed(heap::Heap* heap, size_t (*purge)(SlabHeader*)) {
   size_t bytes = 0;
   heap::Heap* home;
   for (Shard& shard : shards) {
@@ -155,8 +155,7 @@ size_t purge_listed(heap::Heap* heap) {
       for (size_t left = count_listed(shard, c); left != 0; --left) {
         SlabHeader* slab = take_first(shard, c, heap, &home);
         if (slab == nullptr) break;
-        slab::drain(slab);
-        bytes += slab::purge_own(slab);
+        bytes += purge(slab);
         if (slab->live == 0) {
           slab::destroy(slab);
         } else {

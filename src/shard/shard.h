@@ -32,9 +32,8 @@ inline bool must_settle(const SlabHeader* slab, uint64_t old, uint32_t count) {
 // on suspicion; a slab that is no longer shared stays as it is.
 void settle(SlabHeader* slab);
 
-// Purges pages that hold only free blocks in all listed slabs; `heap` owns each slab meanwhile. Returns the
-// bytes that it purged.
-size_t purge_listed(heap::Heap* heap);
+// Calls `purge` with each listed slab, which `heap` owns meanwhile. Returns the sum of what it returned.
+size_t purge_listed(heap::Heap* heap, size_t (*purge)(SlabHeader*));
 
 void lock_all();
 void unlock_all();

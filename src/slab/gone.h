@@ -43,10 +43,11 @@ inline Range range_in_page(const SlabHeader* slab, unsigned page) {
 
 uint32_t count_gone(const SlabHeader* slab, uint16_t pages);
 
-// Purges pages whose blocks are all in the slab's own free list. For the slab's owner. Returns the bytes.
-size_t purge_own(SlabHeader* slab);
+// Do pages of so many bytes hold nothing but blocks that look free? A guess: some of these may be in a thread
+// cache. Racy.
+bool seems_free(const SlabHeader* slab, size_t bytes);
 
-// ---- Purging what others freed -------------------------------------------------------------------
+// ---- The purge under way, in purge.cc ------------------------------------------------------------
 
 // What one call may still do. A call that goes on with a purge has at first kLeastSlice blocks or more.
 inline constexpr size_t kLeastSlice = kSmallPage / kStep + 1;
@@ -65,9 +66,10 @@ struct Held {
   uint64_t gone;   // the flags for push_remote
 };
 
-// The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one is under way in
-// the process, and its caller's lock guards it. From begin_purge() until all is pushed back the blocks count
-// as in use again; so the slab cannot become empty, and stays this slab.
+// The purge of one slab goes in slices, because a chain may have 4,096 blocks. At most one of what others
+// freed is under way in the process, and its caller's lock guards it. From begin_purge() until all is pushed
+// back the blocks count as in use again; so the slab cannot become empty, and stays this slab. A slab's owner
+// has another one (slab/own_purge.h).
 
 // Takes the chain of `word`, the slab's remote word; false if the word has changed meanwhile.
 bool begin_purge(SlabHeader* slab, uint64_t word);

@@ -28,6 +28,10 @@ size_t note_back(const SlabHeader* slab, size_t blocks) {
   return bytes;
 }
 
+void note_needed(pages::Regret* regret, size_t bytes) {
+  regret->note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
+}
+
 // Takes the blocks of the first page that is gone. Its memory comes back when it is touched.
 List take_gone(SlabHeader* slab) {
   const unsigned page = static_cast<unsigned>(__builtin_ctz(slab->gone.own));
@@ -35,7 +39,8 @@ List take_gone(SlabHeader* slab) {
   set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own & (slab->gone.own - 1)));
   slab->live = static_cast<uint16_t>(slab->live + range.end - range.first);
   const size_t bytes = note_back(slab, range.end - range.first);
-  pages::slab_regret.value.note_needed(bytes < kSmallPage ? 1 : bytes / kSmallPage);
+  note_needed(&pages::slab_regret.value, bytes);
+  note_needed(&pages::own_regret.value, bytes);
   open_frees(slab);
   return link_up(slab, range);
 }
@@ -85,11 +90,6 @@ List carve(SlabHeader* slab) {
   slab->live = slab->carved;
   open_frees(slab);
   return list;
-}
-
-// How many blocks are in the slab's own list.
-uint32_t count_own(const SlabHeader* slab) {
-  return slab->carved - count_gone(slab, slab->gone.own) - slab->live;
 }
 
 constexpr const char* kBroken = "a freed block was written to or freed twice";
@@ -145,7 +145,8 @@ bool is_gone(const SlabHeader* slab, const void* block) {
 
 HUMMOCK_RACY size_t count_live(const SlabHeader* slab) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_RELAXED);
-  const size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
+  size_t used = (word & kSharedBit) != 0 ? slab->shared_live : slab->live;
+  if (used > slab->capacity) used = slab->capacity;  // it changed hands meanwhile
   const size_t back = count_of(word) + held_blocks(slab);
   return used > back ? used - back : 0;
 }
@@ -201,7 +202,8 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   }
   close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
-  slab->home_frees = slab->full = slab->listed = false;
+  set_relaxed(slab->own_tried, 0u);
+  slab->home_frees = slab->full = slab->listed = slab->purging = false;
   set_relaxed(slab->gone.own, uint16_t{0});
   set_relaxed(slab->notify, worth_while(slab));
   set_relaxed(slab->kind, kind);
@@ -216,7 +218,10 @@ SlabHeader* create(unsigned size_class, Kind kind) {
 }
 
 void destroy(SlabHeader* slab) {
-  if (slab->gone.own != 0) note_back(slab, count_gone(slab, slab->gone.own));
+  // What its own thread purged was in vain: whoever takes the slots next touches them. Others' frees empty
+  // many slabs one after another, and there that would raise the bound for memory that nobody needs.
+  if (slab->gone.own != 0)
+    note_needed(&pages::ended_regret.value, note_back(slab, count_gone(slab, slab->gone.own)));
   if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
@@ -333,7 +338,7 @@ List take_some(SlabHeader* slab, Rest* rest) {
 }
 
 List take_fresh(SlabHeader* slab) {
-  if (slab->gone.own != 0) return take_gone(slab);
+  if (slab->gone.own != 0) return slab->purging ? List{nullptr, 0} : take_gone(slab);
   return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
 }
 
@@ -353,6 +358,10 @@ bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* retu
   note_taken(slab, count_of(word) - (gone == 0 ? 0 : count_gone(slab, gone)));
   *returned = {chain_of(word), count_of(word), gone};
   return true;
+}
+
+uint32_t count_own(const SlabHeader* slab) {
+  return slab->carved - count_gone(slab, slab->gone.own) - slab->live;
 }
 
 uint32_t drain(SlabHeader* slab) {

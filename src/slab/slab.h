@@ -40,6 +40,9 @@ struct Rest {
   } links;
 };
 
+// How many blocks are in the slab's own list.
+uint32_t count_own(const SlabHeader* slab);
+
 // Takes blocks that the owner freed, as a bin's list: 16 KiB of them or one; all, if the list is no longer
 // than twice that. None if there is none. They count as in use from now on.
 List take_own(SlabHeader* slab);

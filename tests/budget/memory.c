@@ -53,6 +53,15 @@ static void shrink(size_t size) {
   say("resident", resident() - before);
 }
 
+static void shuffle(char** blocks, size_t count) {
+  for (size_t i = count - 1; i > 0; --i) {
+    const size_t other = draw(i + 1);
+    char* block = blocks[i];
+    blocks[i] = blocks[other];
+    blocks[other] = block;
+  }
+}
+
 /* ---- 500 MB come and go ------------------------------------------------------------------------- */
 
 static void come_and_go(const char* how) {
@@ -67,12 +76,7 @@ static void come_and_go(const char* how) {
     total += size;
   }
   say("full", resident() - before);
-  for (size_t i = last - 1; i > 0; --i) {
-    const size_t other = draw(i + 1);
-    char* block = blocks[i];
-    blocks[i] = blocks[other];
-    blocks[other] = block;
-  }
+  shuffle(blocks, last);
   for (size_t i = 0; i < last; ++i) free(blocks[i]);
   if (strcmp(how, "active") == 0) go_on();
   if (strcmp(how, "trim") == 0) malloc_trim(0);
@@ -106,6 +110,24 @@ static void sparse(void) {
   }
   malloc_trim(0);
   say("live", live);
+  say("left", resident() - before);
+}
+
+/* 200 MB of blocks of one size; the thread frees all but one of `keep`, in order or at random. */
+static void own(size_t size, size_t keep, int in_order) {
+  const size_t count = ((size_t)200 << 20) / size;
+  char** blocks = books(count * sizeof *blocks);
+  free(get(100));
+  const size_t before = resident();
+  size_t goes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    char* block = get(size);
+    if (i % keep != 0) blocks[goes++] = block;
+  }
+  say("full", resident() - before);
+  if (!in_order) shuffle(blocks, goes);
+  for (size_t i = 0; i < goes; ++i) free(blocks[i]);
+  say("pages", (count / keep + 1) * 4096);
   say("left", resident() - before);
 }
 
@@ -190,6 +212,8 @@ int main(int argc, char** argv) {
     turns(number);
   else if (strcmp(mode, "sparse") == 0)
     sparse();
+  else if (strcmp(mode, "own") == 0 && argc == 5)
+    own(number, strtoul(argv[3], NULL, 0), strcmp(argv[4], "in order") == 0);
   else if (strcmp(mode, "parked") == 0)
     parked(number, argc > 3 ? strtoul(argv[3], NULL, 0) : 0);
   else if (strcmp(mode, "asleep") == 0)

@@ -129,6 +129,17 @@ class Gates:
             what = f"eight threads free 200 MB of {size} bytes in order, one of {keep} stays: beyond its page"
             self.hold(what, figures.get("left"), ceiling)
 
+    def own(self):
+        """At random a page of a slab comes free last, and little is freed after that."""
+        for order, sizes, spare in (
+            ("in order", ((32, 1000), (100, 600), (300, 218), (1000, 65)), 16),
+            ("at random", ((100, 600), (300, 218), (1000, 65)), 20),
+        ):
+            for size, keep in sizes:
+                figures = self.run("own", size, keep, order)
+                what = f"a thread frees 200 MB of {size} bytes {order}, one of {keep} stays: left"
+                self.hold(what, figures.get("left"), 1.1 * figures.get("pages", 0) + spare * MIB)
+
     def start(self):
         ours, system = self.run("start"), self.run("start", library=None)
         if not ours or not system:
@@ -172,7 +183,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "own", "start", "limits", "valgrind"]
 
 
 def main():

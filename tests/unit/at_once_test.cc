@@ -74,13 +74,13 @@ TEST_CASE("a slab ends between another thread's look at its last block and what 
     std::thread([&] { block = hummock_malloc(size); }).join();
     SlabHeader* slab = slab_of(block);
     REQUIRE(slab->owner == kShared);
-    CHECK_FALSE(heap::is_free(slab, block, true));
+    CHECK_FALSE(heap::was_freed(slab, block, true));
     std::thread([&] {
       hummock_free(block);
       heap::flush_remote(heap::thread_heap);
     }).join();
     REQUIRE(slab->kind == Kind::cached);
-    CHECK(heap::is_free(slab, block, true));
+    CHECK(heap::was_freed(slab, block, true));
     const support::Ending ended = support::ending_of([&] {
       hand_over_at_once(block);
       for (int i = 0; i < 10000; ++i) hummock_malloc(size);
