@@ -270,10 +270,9 @@ constexpr size_t kOwnWeight = 16;
 bool is_too_much(size_t own_bytes) {
   if (options::values.decay_ms < 0) return false;
   const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
-  const size_t pages = pages::own_regret.value.bytes() + pages::ended_regret.value.bytes_beyond_most();
-  const size_t regret = kOwnWeight * pages;
+  const size_t needed = pages::own_regret.value.bytes() + pages::ended_regret.value.bytes_beyond_most();
   return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) >
-         may_rest() + pages::bound_regret(regret);
+         may_rest() + pages::bound_regret(kOwnWeight * needed);
 }
 
 void purge_emptied() {

@@ -51,7 +51,7 @@ bool returned_too_much();
 void note_emptied(SlabHeader* slab);
 void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
-// May this much rest in the lists of slabs, besides what others freed?
+// Is this, of threads' own frees, with what others freed, more than may rest in slabs?
 bool is_too_much(size_t own_bytes);
 // What one call may do for a purge.
 inline constexpr unsigned kCallsPerLook = 3;
