@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "heap/refill.h"
+#include "heap/resting.h"
 #include "heap/slow_time.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -86,17 +87,6 @@ enum class Look : uint8_t {
   emptied,      // the bound is exceeded, and the slab is nearly empty
   at_once,
 };
-
-constexpr size_t kMostRegret = 32 << 20;
-
-size_t may_rest() {
-  return pages::bound_by_use(size_t{6} << 20, 16);
-}
-
-size_t most_resting() {
-  const size_t regret = pages::slab_regret.value.bytes();
-  return may_rest() + (regret < kMostRegret ? regret : kMostRegret);
-}
 
 // More rests than may, of what rounds have seen that they can purge.
 bool rests_much() {
@@ -236,15 +226,6 @@ __attribute__((noinline)) void tick_idle(uint64_t now, unsigned* calls) {
   log_purge(event, bytes);
 }
 
-}  // namespace
-
-bool returned_too_much() {
-  return options::values.decay_ms >= 0 &&
-         relaxed(slab::returned_bytes.value) > static_cast<ptrdiff_t>(most_resting());
-}
-
-namespace {
-
 // False: another thread has the lock, and there is no need to wait for it.
 bool lock_to_purge() {
   if (!must_look()) return idle_lock.try_lock();
@@ -261,18 +242,6 @@ void note_emptied(SlabHeader* slab) {
     set_relaxed(emptied_wait, true);
   }
   idle_lock.unlock();
-}
-
-// Where a thread frees and allocates in turns, each page inside its slabs would cost a system call and a
-// fault. So it learns from a sixteenth of them.
-constexpr size_t kOwnWeight = 16;
-
-bool is_too_much(size_t own_bytes) {
-  if (options::values.decay_ms < 0) return false;
-  const ptrdiff_t returned = relaxed(slab::returned_bytes.value);
-  const size_t needed = pages::own_regret.value.bytes() + pages::ended_regret.value.bytes_beyond_most();
-  return own_bytes + static_cast<size_t>(returned < 0 ? 0 : returned) >
-         may_rest() + pages::bound_regret(kOwnWeight * needed);
 }
 
 void purge_emptied() {

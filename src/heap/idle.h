@@ -43,16 +43,12 @@ void purge_idle();
 // hand-over looks again.
 inline constexpr uint32_t kFreedPerLook = 64 << 10;
 bool look_after_frees();
-// Does so much wait for the owners of slabs that a free sees to a slab which it empties?
-bool returned_too_much();
 // Others' frees have just emptied the slab, or nearly: it waits for a purge of its pages. Each thread's next
 // frees of others' blocks work that off, until nothing waits. Where far too much is free, threads wait for
 // each other's turn.
 void note_emptied(SlabHeader* slab);
 void purge_emptied();
 extern bool emptied_wait;  // atomic, relaxed: a hint
-// Is this, of threads' own frees, with what others freed, more than may rest in slabs?
-bool is_too_much(size_t own_bytes);
 // What one call may do for a purge.
 inline constexpr unsigned kCallsPerLook = 3;
 inline constexpr size_t kWalkedPerLook = 416;  // blocks

@@ -9,6 +9,7 @@
 #include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/resting.h"
 #include "os/region_log.h"
 #include "pages/regret.h"
 #include "slab/gone.h"
@@ -97,11 +98,11 @@ enum class Found : uint8_t {
   enough,      // a purge began
 };
 
-Found look_at(Heap* heap, SlabHeader* slab) {
+Found look_at(Heap* heap, SlabHeader* slab, bool too_much) {
   const size_t size = slab::row_of(slab).block_size;
   const uint32_t own = slab->free == slab::end_of(slab) ? 0 : slab::count_own(slab);
   heap->own_round.bytes += own * size;
-  if (own * size < kSmallPage || !is_too_much(relaxed(own_bytes.value))) return Found::nothing;
+  if (own * size < kSmallPage || !too_much) return Found::nothing;
   const uint32_t listed = count_listed(slab, own);
   if (listed * size < kSmallPage || !is_worth_a_try(slab, listed)) return Found::nothing;
   set_relaxed(slab->own_tried, listed | kOwnTried);
@@ -118,14 +119,15 @@ unsigned look_at_own(Heap* heap) {
     purge_slice(heap);
     return 1;
   }
-  const unsigned most = is_too_much(relaxed(own_bytes.value)) ? kMostSteps : kFewSteps;
+  const bool too_much = is_too_much(relaxed(own_bytes.value));
+  const unsigned most = too_much ? kMostSteps : kFewSteps;
   for (unsigned steps = 0; steps < most;) {
     SlabHeader* slab = next_own(heap);
-    const Found found = slab == nullptr ? Found::nothing : look_at(heap, slab);
+    const Found found = slab == nullptr ? Found::nothing : look_at(heap, slab, too_much);
     if (found == Found::enough) return 1;
     steps += slab == nullptr ? 1 : found == Found::nothing ? kStepsPerSlab : kStepsPerTry;
   }
-  return is_too_much(relaxed(own_bytes.value)) ? kSoon : UINT_MAX;
+  return too_much ? kSoon : UINT_MAX;
 }
 
 void end_own_purge(Heap* heap) {

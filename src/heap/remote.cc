@@ -5,6 +5,7 @@
 #include "heap/idle.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/resting.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "shard/shard.h"

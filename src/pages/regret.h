@@ -27,7 +27,7 @@ class Regret {
 
   // The bound is higher by this much.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
-  // The same, but only by what exceeds two thirds of all that was purged.
+  // The same, less two pages for each that was purged and is not needed since: 0 until two thirds are.
   size_t bytes_beyond_most() const {
     const size_t again = relaxed(again_), spared = 2 * relaxed(purged_);
     return again > spared ? (again - spared) * kSmallPage : 0;

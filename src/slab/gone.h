@@ -78,7 +78,8 @@ bool purge_is_under_way();
 // True: it is done, and the caller must push *held back.
 bool go_on_purging(Slice* slice, Held* held, size_t* bytes);
 
-// Pages of the slab that the purge under way is about to take. Blocks that begin there are in no list.
+// Pages of the slab that had gone when the purge under way began, and those that it takes. Blocks that begin
+// there are in no list.
 unsigned leaving_pages(const SlabHeader* slab);
 
 // How many of the slab's blocks the purge under way holds: a figure. Racy.
