@@ -15,6 +15,7 @@
 #include "heap/own_slabs.h"
 #include "heap/recording.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 #include "heap/sampling.h"
 #include "heap/served.h"
 #include "heap/tag.h"

@@ -6,6 +6,7 @@
 #include "heap/guards.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "slab/gone.h"

@@ -3,6 +3,7 @@
 #include "heap/diagnose.h"
 #include "heap/magazine.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 
 namespace hummock::heap {
 namespace {

@@ -31,6 +31,7 @@ struct RemoteChain {
 
 struct RemoteCache {
   uint32_t count, bytes;
+  uint32_t at_ease;  // up to so many blocks nothing is to be done: none while chains wait, or a purge does
   void* blocks[kRemoteBlocks];
   SlabHeader* slabs[kRemoteBlocks];  // of each
   uint32_t checks[kRemoteBlocks];    // of each, its check word when it was freed: see heap/remote.cc

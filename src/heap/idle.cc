@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 #include "heap/resting.h"
 #include "heap/slow_time.h"
 #include "os/os.h"

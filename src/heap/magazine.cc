@@ -23,6 +23,7 @@
 #include "heap/own_slabs.h"
 #include "heap/refill.h"
 #include "heap/release.h"
+#include "heap/remote.h"
 
 namespace hummock::heap {
 namespace {

@@ -6,6 +6,7 @@
 #include "heap/magazine.h"
 #include "heap/own_slabs.h"
 #include "heap/release.h"
+#include "heap/remote.h"
 #include "heap/slow_time.h"
 #include "heap/tag.h"
 #include "os/os.h"

@@ -11,6 +11,7 @@
 #include "heap/magazine.h"
 #include "heap/recording.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 #include "heap/served.h"
 #include "heap/user.h"
 #include "os/os.h"
@@ -209,10 +210,23 @@ __attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot,
 }
 
 // For threads without a heap, too.
-__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
+__attribute__((noinline)) void release_any_foreign(void* p, SlabHeader* slot, Heap* heap) {
   uint32_t check;
   SlabHeader* slab = heap->attached ? foreign_slab(slot, heap, p, &check) : nullptr;
   slab != nullptr ? release_remote(heap, slab, p, check) : release_large_or_other(p, slot, heap);
+}
+
+// The usual case: a block of at most 8 KiB in the first slot of a slab. The same as release_any_foreign.
+__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
+  const bool foreign = kind_of(slot) == Kind::slab && !slab::is_tiny(slot) && relaxed(slot->home) != heap;
+  if (__builtin_expect(!foreign || !heap->attached, false)) return release_any_foreign(p, slot, heap);
+  os::fetch_for_write(p);
+  const bool starts = slab::product_of(slab::row_of(slot), p) < relaxed(slot->free_bound);
+  if (__builtin_expect(!starts, false)) return release_any_foreign(p, slot, heap);
+  const uint32_t check = note_check(p);
+  const bool live = !slab::looks_free(p) && relaxed(slot->free_bound) != 0;
+  if (__builtin_expect(!live, false)) return release_any_foreign(p, slot, heap);
+  add_remote(heap, slot, p, check);
 }
 
 // kSeen: a mode sees every call, and what is not plainly the thread's own takes the long way.

@@ -2,8 +2,10 @@
 // each slab. A block waits in the cache, then in one of its chains, then in its slab's remote word.
 #include <string.h>
 
+#include "heap/remote.h"
+
+#include "heap/diagnose.h"
 #include "heap/idle.h"
-#include "heap/refill.h"
 #include "heap/release.h"
 #include "heap/resting.h"
 #include "os/lock.h"
@@ -64,11 +66,6 @@ void unqueue(SlabHeader* slab) {
 
 namespace {
 
-// The link of a block in a remote cache says in whose.
-uintptr_t waiting_in(const Heap* heap) {
-  return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
-}
-
 // Several threads may free one block at the same time, and all may have seen it live. One gets through:
 //   1. Each notes the check (note_check), sees that the block is live, and stores its own mark in the link
 //      (mark_waiting).
@@ -78,11 +75,6 @@ uintptr_t waiting_in(const Heap* heap) {
 // in 3, so B stored later, and B found in 2 what A had stored in the check: a link of the kind kRemote, which
 // no live block has. There is no exchange, because it would wait for the block's cache line, which is another
 // processor's.
-void mark_waiting(uintptr_t mark, void* block) {
-  if (!slab::kMarksLinks) return slab::set_link(block, mark, slab::kRemote);
-  set_relaxed(slab::link_word(block), mark);
-}
-
 bool take_check(void* block, uint32_t check, const void* next) {
   uintptr_t& word = slab::check_word(block);
   if (slab::kMarksLinks && static_cast<uint32_t>(relaxed(word)) != check) return false;
@@ -102,17 +94,22 @@ void check_kind(const SlabHeader* slab, const void* block) {
   if (__builtin_expect(kind_of(slab) != Kind::slab, false)) bad_bin(block, slab->size_class);
 }
 
-RemoteChain& chain_of(RemoteCache& remote, SlabHeader* slab, const void* block) {
-  uint8_t& bucket = remote.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
-  for (uint8_t i = bucket; i != kNone; i = remote.chains[i].next) {
-    if (remote.chains[i].slab == slab) return remote.chains[i];
-  }
+// Begins a chain with its first block.
+RemoteChain* begin_chain(RemoteCache& remote, SlabHeader* slab, void* block, uint8_t* bucket) {
   check_kind(slab, block);
-  RemoteChain& chain = remote.chains[remote.chain_count];
-  chain = {slab, nullptr, nullptr, 0, bucket};
-  bucket = remote.chain_count++;
+  RemoteChain* chain = &remote.chains[remote.chain_count];
+  *chain = {slab, nullptr, block, 0, *bucket};
+  *bucket = remote.chain_count++;
   os::fetch_for_write(&slab->remote);
   return chain;
+}
+
+RemoteChain* chain_of(RemoteCache& remote, SlabHeader* slab, void* block) {
+  uint8_t& bucket = remote.in_bucket[reinterpret_cast<uintptr_t>(slab) / sizeof(SlabHeader) % kRemoteBlocks];
+  for (uint8_t i = bucket; i != kNone; i = remote.chains[i].next) {
+    if (remote.chains[i].slab == slab) return &remote.chains[i];
+  }
+  return begin_chain(remote, slab, block, &bucket);
 }
 
 // Steps 2 and 3 for one block; between them is a fence. `next` is the block after it in its chain, or null.
@@ -128,23 +125,24 @@ void confirm(const SlabHeader* slab, void* block, uintptr_t mark) {
 // Makes chains of all blocks. Reports those that another thread freed too; see above.
 void chain_up(Heap* heap) {
   RemoteCache& remote = heap->remote;
-  const uintptr_t mark = waiting_in(heap);
+  const unsigned count = remote.count;
   remote.next_chain = remote.chain_count = 0;
   memset(remote.in_bucket, kNone, sizeof remote.in_bucket);
   os::full_fence();
-  for (unsigned i = 0; i < remote.count; ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     void* block = remote.blocks[i];
-    RemoteChain& chain = chain_of(remote, remote.slabs[i], block);
-    take(remote.slabs[i], block, remote.checks[i], chain.first);
-    if (chain.count++ == 0) chain.last = block;
-    chain.first = block;
+    RemoteChain* chain = chain_of(remote, remote.slabs[i], block);
+    take(remote.slabs[i], block, remote.checks[i], chain->first);
+    chain->first = block;
+    ++chain->count;
   }
   os::full_fence();
-  for (unsigned i = 0; i < remote.count; ++i) confirm(remote.slabs[i], remote.blocks[i], mark);
+  const uintptr_t mark = waiting_in(heap);
+  for (unsigned i = 0; i < count; ++i) confirm(remote.slabs[i], remote.blocks[i], mark);
   heap->handed_over += remote.bytes;
   heap->uncounted += remote.bytes;
   if (heap->uncounted >= kFreedPerLook) settle_freed(heap);
-  remote.count = remote.bytes = 0;
+  remote.count = remote.bytes = remote.at_ease = 0;
 }
 
 bool has_chains(const RemoteCache& remote) {
@@ -157,6 +155,12 @@ constexpr unsigned kSettled = 8;
 
 // While slabs wait for a purge, so that one call does not do both in full.
 constexpr unsigned kFewChains = 4;
+
+// How many blocks may come before the next look.
+uint32_t blocks_at_ease(const RemoteCache& remote) {
+  const bool busy = has_chains(remote) || relaxed(emptied_wait) || pages::is_behind();
+  return busy ? 0 : kRemoteBlocks - 1;
+}
 
 // True: it purged nothing.
 bool hand_over_some(Heap* heap) {
@@ -171,9 +175,10 @@ bool hand_over_some(Heap* heap) {
     done += settled ? kSettled : 1;
     if (look && !settled && slab::has_emptied(chain.slab, chain.count)) note_emptied(chain.slab);
   }
-  if (!relaxed(emptied_wait)) return true;
-  purge_emptied();
-  return false;
+  const bool purges = relaxed(emptied_wait);
+  if (purges) purge_emptied();
+  remote.at_ease = blocks_at_ease(remote);
+  return !purges;
 }
 
 }  // namespace
@@ -200,20 +205,10 @@ void give_back_more(Heap* heap) {
   }
 }
 
-void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
+__attribute__((noinline)) void look_at_remote(Heap* heap) {
   RemoteCache& remote = heap->remote;
-  const unsigned i = remote.count;
-  remote.blocks[i] = p;
-  remote.slabs[i] = slab;
-  remote.checks[i] = check;
-  mark_waiting(waiting_in(heap), p);
-  remote.count = i + 1;
-  remote.bytes += slab::row_of(slab).block_size;
-  const bool chains = has_chains(remote);
   const bool enough = remote.count == kRemoteBlocks || remote.bytes >= kRemoteBytes;
-  const bool late = relaxed(emptied_wait) || pages::is_behind();
-  if (!chains && !enough && __builtin_expect(!late, true)) return;
-  if (!chains && enough) {
+  if (enough && !has_chains(remote)) {
     const bool few = remote.count <= kMostChains;
     chain_up(heap);
     if (!few) return;  // the next frees hand over: one call does not do both
@@ -221,6 +216,10 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   if (hand_over_some(heap)) give_back_more(heap);
   // Each call hands over a chain at least, so all are gone when so many blocks have come again.
   if (remote.count == kRemoteBlocks) chain_up(heap);
+}
+
+void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
+  add_remote(heap, slab, p, check);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {
