@@ -7,6 +7,7 @@
 
 #include "heap/diagnose.h"
 #include "heap/refill.h"
+#include "heap/remote.h"
 #include "support/capture.h"
 #include "support/support.h"
 
