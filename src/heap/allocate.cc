@@ -95,7 +95,9 @@ __attribute__((always_inline)) inline void* near_block(size_t size) {
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
-  const bool due = size > kMaxNear || !thread_heap->attached || takes_turn(thread_heap);
+  const bool in_span = size <= pages::kMaxSpanSlots * kSlotSize;
+  const unsigned calls = size <= kMaxNear ? 1 : in_span ? kCallsPerTick / 4 : kCallsPerTick;
+  const bool due = !thread_heap->attached || takes_turn(thread_heap, calls);
   if (due && tick_pending()) tick();
   bool zeroed;
   void* block = allocate_large(nullptr, size, align, &zeroed);

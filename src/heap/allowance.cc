@@ -64,8 +64,11 @@ void enter_thread() {
   __atomic_fetch_add(&threads.value, 1, __ATOMIC_RELAXED);
 }
 
-void leave_thread(Heap* heap) {
+void leave_thread() {
   __atomic_fetch_sub(&threads.value, 1, __ATOMIC_RELAXED);
+}
+
+void give_up_earned(Heap* heap) {
   give_back(heap, heap->earned);
 }
 
@@ -73,9 +76,9 @@ size_t count_threads() {
   return relaxed(threads.value);
 }
 
-void forget_others(const Heap* heap) {
+void forget_others(const Heap* heap, size_t earned_by_parked) {
   set_relaxed(threads.value, size_t{heap != nullptr});
-  set_relaxed(earned.value, heap != nullptr ? size_t{heap->earned} : size_t{0});
+  set_relaxed(earned.value, earned_by_parked + (heap != nullptr ? heap->earned : 0));
 }
 
 }  // namespace hummock::heap

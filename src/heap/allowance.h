@@ -22,15 +22,18 @@ void settle(Heap* heap);
 // The heap has more than its share while the budget is short.
 bool has_too_much(const Heap* heap);
 
-// Call these when a thread gets a heap, or gives it up and holds nothing.
+// A thread gets a heap, or has none any more.
 void enter_thread();
-void leave_thread(Heap* heap);
+void leave_thread();
+// For a heap that holds nothing.
+void give_up_earned(Heap* heap);
 
 // Threads that have a heap.
 size_t count_threads();
 
-// In the child of a fork: the only thread there has this heap, or none (null).
-void forget_others(const Heap* heap);
+// In the child of a fork: the only thread there has this heap, or none (null). Parked heaps have earned so
+// much (heap/heap_pool.h).
+void forget_others(const Heap* heap, size_t earned_by_parked);
 
 }  // namespace hummock::heap
 

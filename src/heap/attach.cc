@@ -8,6 +8,7 @@
 #include "heap/background.h"
 #include "heap/checked.h"
 #include "heap/guards.h"
+#include "heap/heap_pool.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
@@ -39,59 +40,10 @@ HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 
 namespace {
 
-os::Lock<os::Rank::heap_pool> pool_lock;
-Heap* records;  // all there ever were. Atomic: pushed with release
-Heap* pool;     // records no thread uses. Guarded by pool_lock.
-
 os::Lock<os::Rank::start> start_lock;
 bool started;  // atomic: release after the options are read
 
 UserHeap* common;  // of threads that can have none of their own; atomic: released when it is ready
-
-uint8_t next_cache;  // of spans; atomic, relaxed
-
-Heap* new_record() {
-  {
-    os::LockGuard guard(pool_lock);
-    if (Heap* heap = pool) {
-      pool = heap->next;
-      heap->next = nullptr;
-      return heap;
-    }
-  }
-  Heap* heap = static_cast<Heap*>(pages::new_heap_record(sizeof(Heap)));
-  if (heap == nullptr) return nullptr;
-  // The record's for ever: what a thread leaves there serves the next one that has the record.
-  heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
-  heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
-  // release: pairs with the acquire of all_heaps.
-  while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,
-                                      __ATOMIC_RELAXED)) {
-  }
-  return heap;
-}
-
-void keep_record(Heap* heap) {
-  os::LockGuard guard(pool_lock);
-  heap->next = pool;
-  pool = heap;
-}
-
-void unqueue_all(SlabHeader* slab) {
-  while (slab != nullptr && slab != kSealed) {
-    SlabHeader* next = slab->inbox_next;
-    unqueue(slab);
-    slab = next;
-  }
-}
-
-// Nobody will read it. A freer who comes late finds nobody, and looks at the slab itself: by then it is
-// shared, or will be by us, or it is somebody else's.
-void seal_inbox(Heap* heap) {
-  unqueue_all(heap->posted);
-  heap->posted = nullptr;
-  unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
-}
 
 void note_thread(Heap* heap) {
   heap->thread_id = os::thread_id();
@@ -103,28 +55,23 @@ void detach(void* record) {
   Heap* heap = static_cast<Heap*>(record);
   if (!os::ends_thread(heap == thread_heap)) return;
   thread_heap = &ended_heap;
-  heap->attached = false;
+  set_relaxed(heap->attached, false);
   heap->thread = 0;
   while (read_inbox(heap)) {
   }
-  leave_slabs(heap);
-  flush_remote(heap);
-  leave_thread(heap);
+  leave_thread();
   settle_tag(heap);
   heap->tag = heap->tag_row = 0;
   heap->in_hook = false;
   recording::end_thread(heap);
-  seal_inbox(heap);
-  settle_freed(heap);
-  give_back_more(heap);  // threads that end soon look nowhere else
-  keep_record(heap);
+  if (!park(heap)) give_up(heap);
 }
 
 // Top down, as everywhere. The program's own handlers may run before this or after: those that run while we
 // hold all allocate through the locks (os/lock.h).
 void before_fork() {
   checked::lock_for_fork();
-  pool_lock.lock_for_fork();
+  lock_pool();
   lock_user_heaps();
   guards::lock_for_fork();
   lock_idle();
@@ -140,7 +87,7 @@ void after_fork_in_parent() {
   unlock_idle();
   guards::unlock_after_fork();
   unlock_user_heaps();
-  pool_lock.unlock_after_fork();
+  unlock_pool();
   checked::unlock_after_fork();
 }
 
@@ -160,8 +107,8 @@ void after_fork_in_child() {
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
   reset_user_heaps();
-  forget_others(thread_heap->attached ? thread_heap : nullptr);
-  pool_lock.unlock_in_child();
+  reset_pool();
+  forget_others(thread_heap->attached ? thread_heap : nullptr, earned_by_parked());
   checked::unlock_in_child();
   start_background();
 }
@@ -233,14 +180,10 @@ Heap* attach_now() {
   if (is_checked() || is_served()) return nullptr;
   // Nobody will tell of the thread's end again: the caller gives the heap up.
   const bool briefly = heap == &ended_heap && !os::exit_repeats();
-  heap = new_record();
+  heap = take_heap();
   if (heap == nullptr) return nullptr;
-  // relaxed: nobody can know this heap as an owner before it owns a slab.
-  __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
-  open_bins(heap);
   enter_thread();
-  heap->attached = true;
-  heap->thread = os::thread_address();
+  set_relaxed(heap->attached, true);
   note_thread(heap);
   thread_heap = heap;  // first: setting the value may allocate
   if (briefly || os::set_exit_value(heap)) return heap;
@@ -268,10 +211,6 @@ void end_thread() {
   detach(heap);
 }
 
-const Heap* all_heaps() {
-  return __atomic_load_n(&records, __ATOMIC_ACQUIRE);
-}
-
 bool is_bin(const void* p) {
   if (p == &user_bin) return true;
   const uintptr_t address = reinterpret_cast<uintptr_t>(p);
@@ -283,7 +222,7 @@ bool is_bin(const void* p) {
 }
 
 bool is_locked() {
-  return pool_lock.is_held() || user_heaps_are_locked() || guards::is_locked() || checked::is_locked() ||
+  return pool_is_locked() || user_heaps_are_locked() || guards::is_locked() || checked::is_locked() ||
          pages::is_locked();
 }
 

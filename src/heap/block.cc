@@ -4,6 +4,7 @@
 
 #include "heap/checked.h"
 #include "heap/diagnose.h"
+#include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
@@ -64,6 +65,7 @@ void count_resting(uint32_t* per_class) {
     per_class[c] = c == 0 ? 0 : static_cast<uint32_t>(count_at_hand(thread_heap, c));
   const slab::OwnPurge& purge = thread_heap->own_purge;
   if (purge.slab() != nullptr) per_class[purge.slab()->size_class] += purge.held();
+  count_parked(per_class);
 }
 
 bool trim(size_t keep) {
@@ -71,6 +73,7 @@ bool trim(size_t keep) {
     flush_magazines(thread_heap);
     purge_slabs(thread_heap);
   }
+  give_up_parked();
   purge_idle();
   return pages::purge_all(keep);
 }

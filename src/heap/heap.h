@@ -162,7 +162,7 @@ inline uint32_t first_blocks(const Heap* heap, unsigned size_class) {
 inline size_t count_at_hand(const Heap* heap, unsigned size_class) {
   return count_held(heap->bins[size_class]) + heap->rest[size_class].count;
 }
-// The same for the calling thread and each class.
+// The same for each class: of the calling thread, and of heaps whose threads have ended.
 void count_resting(uint32_t* per_class);
 
 // At the program's end: looks at a few blocks of each class that the calling thread freed lately. Aborts with

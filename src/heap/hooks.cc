@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "heap/recording.h"
+#include "heap/refill.h"
 #include "os/region_log.h"
 
 namespace hummock::heap::hooks {
@@ -37,22 +38,13 @@ void put_in_effect() {
   } while (now != current());
 }
 
-// Slabs whose frees the heap's own thread may take on the fast path.
-template <class Change>
-void for_own_slabs(Heap* heap, Change change) {
-  const auto look = [&](SlabHeader* slab) {
-    if (slab != nullptr && owner_of(slab) == reinterpret_cast<uintptr_t>(heap)) change(slab);
-  };
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    look(heap->current[c]);
-    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) look(slab);
-  }
-  for (SlabHeader* slab = heap->full.front(); slab != nullptr; slab = slab->next) look(slab);
-}
-
+// In slabs whose frees the heap's own thread may take on the fast path.
 void set_freer(Heap* heap, uintptr_t freer) {
   heap->thread = freer;
-  for_own_slabs(heap, [&](SlabHeader* slab) { slab::set_owner(slab, owner_of(slab), freer); });
+  for_slabs(heap, [=](SlabHeader* slab) {
+    const uintptr_t owner = owner_of(slab);
+    if (owner == reinterpret_cast<uintptr_t>(heap)) slab::set_owner(slab, owner, freer);
+  });
 }
 
 // The thread's, with frees on the slow path. Null: it has none, or runs a hook just now.

@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "base/options.h"
+#include "heap/heap_pool.h"
 #include "heap/refill.h"
 #include "heap/remote.h"
 #include "heap/resting.h"
@@ -184,7 +185,7 @@ void begin_ticks() {
 
 void end_ticks() {
   Idle expected = Idle::looking;
-  Idle next = again ? Idle::freed : Idle::nothing;
+  Idle next = again || any_parked() ? Idle::freed : Idle::nothing;
   __atomic_compare_exchange(&idle, &expected, &next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
@@ -281,6 +282,7 @@ bool tick(unsigned calls) {
   }
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now, &calls);
+  if (any_parked()) tick_parked(now);
   const bool timed = pages::tick(now, &calls);
   if (timed && os::memory_line_due()) want_figures();
   if (timed && is_asked()) observer.serve(&calls);

@@ -319,6 +319,13 @@ void sweep(Heap* heap, unsigned classes, unsigned except) {
   settle(heap);
 }
 
+bool flush_next(Heap* heap) {
+  while (next_holding(heap) != 0) {
+    if (sweep_next(heap, 0, true)) return true;
+  }
+  return false;
+}
+
 void flush_magazines(Heap* heap) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     Bin& bin = heap->bins[c];

@@ -32,6 +32,8 @@ void after_direct_frees(Heap* heap, unsigned size_class);
 // class `except`, whose bin is about to be filled: a flush may leave blocks in the bin.
 void sweep(Heap* heap, unsigned classes, unsigned except);
 
+// Flushes a step of the next class that holds something. False: none holds anything.
+bool flush_next(Heap* heap);
 // The first flushes the magazines of all classes; the second flushes one class with its rest.
 void flush_magazines(Heap* heap);
 void empty_bin(Heap* heap, unsigned size_class);

@@ -1,5 +1,7 @@
 #include "heap/refill.h"
 
+#include <limits.h>
+
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/idle.h"
@@ -287,6 +289,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   }
   // Drained, so that the thread's own free of the last block finds it empty. A long list stays, for a refill.
   const uint32_t count = slab::returned_count(slab) <= slab::kMostDrained ? slab::drain(slab) : 0;
+  slab::renew_notify(slab);
   file_slab(heap, slab);
   return count;
 }
@@ -312,19 +315,28 @@ void purge_slabs(Heap* heap) {
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
-void leave_slabs(Heap* heap) {
-  end_own_purge(heap);
+bool leave_some_slabs(Heap* heap, unsigned most) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
-    empty_bin(heap, c);
     SlabHeader* slab = heap->current[c];
     heap->current[c] = nullptr;
-    if (slab != nullptr) leave(heap, slab);
-    while ((slab = pop_partial(heap, c)) != nullptr) leave(heap, slab);
+    if (slab == nullptr) slab = pop_partial(heap, c);
+    for (; slab != nullptr; slab = pop_partial(heap, c)) {
+      leave(heap, slab);
+      if (--most == 0) return true;
+    }
   }
   while (SlabHeader* slab = heap->full.pop_front()) {
     slab->full = false;
     leave(heap, slab);
+    if (--most == 0) return true;
   }
+  return false;
+}
+
+void leave_slabs(Heap* heap) {
+  end_own_purge(heap);
+  for (unsigned c = 1; c < slab::kClasses; ++c) empty_bin(heap, c);
+  leave_some_slabs(heap, UINT_MAX);
   end_own_round(heap);
 }
 

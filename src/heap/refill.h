@@ -18,10 +18,11 @@ inline void check_bin(const Heap* heap, unsigned size_class) {
 
 // Of this many calls past the fast path one looks whether a tick is due. A power of two.
 inline constexpr unsigned kCallsPerTick = 16;
-// Counts such a call, and says whether it is the one. A look reads the clock, which takes as long as the
-// call.
-inline bool takes_turn(Heap* heap) {
-  return ++heap->refills % kCallsPerTick == 0 || pages::is_behind();
+// Counts such a call, as so many, and says whether it is the one. A look reads the clock, which takes as long
+// as the call.
+inline bool takes_turn(Heap* heap, unsigned calls = 1) {
+  heap->refills = static_cast<uint8_t>(heap->refills + calls);
+  return heap->refills % kCallsPerTick < calls || pages::is_behind();
 }
 
 // Returns a block of the class, and puts the rest of what it found into the bin. Null: no memory.
@@ -59,6 +60,17 @@ bool read_inbox(Heap* heap);
 // Purges pages that hold only free blocks, in the heap's slabs and in those that nobody owns.
 void purge_slabs(Heap* heap);
 
+// Calls `look` with each slab of the heap.
+template <class Look>
+void for_slabs(const Heap* heap, Look look) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    if (heap->current[c] != nullptr) look(heap->current[c]);
+    for (SlabHeader* slab = heap->partial[c].front(); slab != nullptr; slab = slab->next) look(slab);
+  }
+  for (SlabHeader* slab = heap->full.front(); slab != nullptr; slab = slab->next) look(slab);
+}
+// Gives away at most so many of the heap's slabs, whose bins are empty. False: it has no more.
+bool leave_some_slabs(Heap* heap, unsigned most);
 // Returns all blocks in the heap's bins to their slabs, and gives all its slabs away.
 void leave_slabs(Heap* heap);
 

@@ -5,6 +5,7 @@
 #include "heap/remote.h"
 
 #include "heap/diagnose.h"
+#include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "heap/release.h"
 #include "heap/resting.h"
@@ -27,6 +28,7 @@ bool post(SlabHeader* slab) {
     slab->inbox_next = head;
     // release: pairs with the exchange in read_inbox.
   } while (!__atomic_compare_exchange_n(&heap->inbox, &head, slab, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+  if (!relaxed(heap->attached)) set_relaxed(parked_heap_waits, true);
   return true;
 }
 
@@ -166,7 +168,9 @@ uint32_t blocks_at_ease(const RemoteCache& remote) {
 bool hand_over_some(Heap* heap) {
   RemoteCache& remote = heap->remote;
   const bool look = returned_too_much();
-  const unsigned most = relaxed(emptied_wait) ? kFewChains : kMostChains;
+  const bool serves = relaxed(parked_heap_waits);
+  if (serves) serve_parked();
+  const unsigned most = serves || relaxed(emptied_wait) ? kFewChains : kMostChains;
   for (unsigned done = 0; done < most && has_chains(remote);) {
     // First it leaves the cache: its blocks may be somebody's when they are handed over, and must not be
     // found here then (heap/diagnose.cc).

@@ -9,11 +9,11 @@ namespace hummock::os {
 // Top down. Where there are many locks of a rank, a thread holds one of them at a time; a fork takes all.
 // A space's own lock is apart (space/space.h): nothing is called under it but the system.
 enum class Rank : uint8_t {
-  start,        // heap/attach.cc: the first call reads the options
+  start,        // heap/heap_pool.cc: the first call reads the options
   proxies,      // proxy/proxy.h
   spaces,       // space/registry.cc
   checked,      // heap/checked.cc
-  heap_pool,    // heap/attach.cc
+  heap_pool,    // heap/heap_pool.cc
   user_pool,    // heap/user_record.cc
   heap,         // heap/user.h: one for each first-class heap
   guards,       // heap/guards.cc

@@ -205,7 +205,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   set_relaxed(slab->own_tried, 0u);
   slab->home_frees = slab->full = slab->listed = slab->purging = false;
   set_relaxed(slab->gone.own, uint16_t{0});
-  set_relaxed(slab->notify, worth_while(slab));
+  renew_notify(slab);
   set_relaxed(slab->kind, kind);
   slab->back = 0;
   for (unsigned i = 1; i < row.slots; ++i) {

@@ -89,6 +89,13 @@ inline uint32_t worth_while(const SlabHeader* slab) {
   return slab->capacity < 4 ? 1 : slab->capacity / 4u;
 }
 
+// From how many blocks on that others freed the slab is posted to its owner.
+inline void renew_notify(SlabHeader* slab) {
+  const uint32_t least = worth_while(slab);
+  const uint32_t live = slab->live;
+  set_relaxed(slab->notify, live != 0 && live < least ? live : least);  // with the last one the slab may end
+}
+
 // Writes the owner, and the thread whose frees take the fast path, into every slot of the slab.
 inline void set_owner(SlabHeader* slab, uintptr_t owner, uintptr_t freer = 0) {
   for (unsigned i = 0; i < slab->slots; ++i) {

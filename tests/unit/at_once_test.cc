@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heap/diagnose.h"
+#include "heap/heap_pool.h"
 #include "heap/refill.h"
 #include "heap/remote.h"
 #include "support/capture.h"
@@ -73,6 +74,7 @@ TEST_CASE("a slab ends between another thread's look at its last block and what 
     CAPTURE(size);
     void* block = nullptr;
     std::thread([&] { block = hummock_malloc(size); }).join();
+    heap::give_up_parked();
     SlabHeader* slab = slab_of(block);
     REQUIRE(slab->owner == kShared);
     CHECK_FALSE(heap::was_freed(slab, block, true));

@@ -1,0 +1,280 @@
+#include "heap/heap_pool.h"
+
+#include "base/options.h"
+#include "heap/allowance.h"
+#include "heap/hooks.h"
+#include "heap/idle.h"
+#include "heap/magazine.h"
+#include "heap/own_slabs.h"
+#include "heap/refill.h"
+#include "heap/remote.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "pages/metadata.h"
+#include "pages/span_cache.h"
+
+namespace hummock::heap {
+
+uint32_t parked_count;
+bool parked_heap_waits;
+
+namespace {
+
+constexpr unsigned kMostParked = 4;
+constexpr unsigned kMostSlabs = 128;      // of a parked heap
+constexpr size_t kMostHeld = 1024 << 10;  // bytes for which its magazines have room
+// After so many looks at its inbox, no thread will want it.
+constexpr uint32_t kMostServed = 8;
+constexpr unsigned kSlabsPerStep = 16;  // given away in one tick
+
+struct Parked {
+  Heap* heap;
+  uint64_t since;   // ms
+  uint32_t served;  // how often others looked at its inbox
+  bool borrowed;
+};
+
+os::Lock<os::Rank::heap_pool> pool_lock;
+Heap* records;  // all there ever were. Atomic: pushed with release
+// The rest is guarded by pool_lock, as are changes of parked_count.
+Heap* pool;                  // records without anything
+Parked parked[kMostParked];  // the last came last
+uint8_t next_cache;          // of spans
+
+Heap* pooled_record() {
+  os::LockGuard guard(pool_lock);
+  Heap* heap = pool;
+  if (heap == nullptr) return nullptr;
+  pool = heap->next;
+  heap->next = nullptr;
+  return heap;
+}
+
+Heap* new_record() {
+  Heap* heap = static_cast<Heap*>(pages::new_heap_record(sizeof(Heap)));
+  if (heap == nullptr) return nullptr;
+  // The record's for ever: what a thread leaves there serves the next one that has the record.
+  heap->near_cache = __atomic_fetch_add(&next_cache, 1, __ATOMIC_RELAXED) % pages::kNearCaches;
+  heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
+  // release: pairs with the acquire of all_heaps.
+  while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
+  }
+  return heap;
+}
+
+// pool_lock is held, as for the next two.
+void remove(unsigned i) {
+  set_relaxed(parked_count, parked_count - 1);
+  for (; i < parked_count; ++i) parked[i] = parked[i + 1];
+}
+
+// The first one that is not borrowed and that `wanted` accepts is borrowed now. Null: none.
+template <class Wanted>
+Heap* borrow(Wanted wanted) {
+  os::LockGuard guard(pool_lock);
+  for (unsigned i = 0; i < parked_count; ++i) {
+    if (parked[i].borrowed || !wanted(parked[i])) continue;
+    parked[i].borrowed = true;
+    return parked[i].heap;
+  }
+  return nullptr;
+}
+
+// Ends a loan: the heap is parked again, or no longer.
+void end_loan(const Heap* heap, bool stays) {
+  os::LockGuard guard(pool_lock);
+  for (unsigned i = 0; i < parked_count; ++i) {
+    if (parked[i].heap != heap) continue;
+    parked[i].borrowed = false;
+    if (!stays) remove(i);
+    return;
+  }
+}
+
+// The last one, because its memory is most likely in the processor's caches.
+Heap* unpark() {
+  if (!any_parked()) return nullptr;
+  os::LockGuard guard(pool_lock);
+  for (unsigned i = parked_count; i-- != 0;) {
+    if (parked[i].borrowed) continue;
+    Heap* heap = parked[i].heap;
+    remove(i);
+    return heap;
+  }
+  return nullptr;
+}
+
+// How many slabs the heap has, if they are no more than `most`.
+unsigned count_slabs(const Heap* heap, unsigned most) {
+  unsigned count = 0;
+  const auto add = [&](const SlabHeader* slab) {
+    for (; slab != nullptr && count <= most; slab = slab->next) ++count;
+  };
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    count += heap->current[c] != nullptr;
+    add(heap->partial[c].front());
+  }
+  add(heap->full.front());
+  return count;
+}
+
+bool has_posted(const Heap* heap) {
+  return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
+}
+
+void unqueue_all(SlabHeader* slab) {
+  while (slab != nullptr && slab != kSealed) {
+    SlabHeader* next = slab->inbox_next;
+    unqueue(slab);
+    slab = next;
+  }
+}
+
+// Nobody will read it. A freer who comes late finds nobody, and looks at the slab itself: by then it is
+// shared, or will be by us, or it is somebody else's.
+void seal_inbox(Heap* heap) {
+  unqueue_all(heap->posted);
+  heap->posted = nullptr;
+  unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
+}
+
+// What is left to do when all slabs and blocks have gone.
+void close(Heap* heap) {
+  give_up_earned(heap);
+  seal_inbox(heap);
+  settle_freed(heap);
+}
+
+void keep_record(Heap* heap) {
+  os::LockGuard guard(pool_lock);
+  heap->next = pool;
+  pool = heap;
+}
+
+// A step to give up a borrowed heap. The loan ends.
+void go_on_giving_up(Heap* heap) {
+  const bool more = flush_next(heap) || flush_some_remote(heap) || leave_some_slabs(heap, kSlabsPerStep);
+  end_loan(heap, more);
+  if (more) return;
+  close(heap);
+  keep_record(heap);
+}
+
+}  // namespace
+
+Heap* take_heap() {
+  if (Heap* heap = unpark()) {
+    hooks::return_to_fast_path(heap);
+    return heap;
+  }
+  Heap* heap = pooled_record();
+  if (heap == nullptr) heap = new_record();
+  if (heap == nullptr) return nullptr;
+  // relaxed: nobody can know this heap as an owner before it owns a slab.
+  __atomic_store_n(&heap->inbox, nullptr, __ATOMIC_RELAXED);
+  open_bins(heap);
+  heap->thread = os::thread_address();
+  return heap;
+}
+
+bool park(Heap* heap) {
+  if (options::values.decay_ms == 0 || relaxed(parked_count) == kMostParked || heap->held > kMostHeld)
+    return false;
+  const unsigned slabs = count_slabs(heap, kMostSlabs);
+  if (slabs == 0 || slabs > kMostSlabs) return false;
+  end_own_purge(heap);
+  end_own_round(heap);
+  flush_remote(heap);
+  settle_freed(heap);
+  give_back_more(heap);  // threads that end soon look nowhere else
+  settle(heap);
+  hooks::leave_fast_path(heap);
+  for_slabs(heap, slab::renew_notify);
+  const uint64_t now = os::now_ms();
+  os::LockGuard guard(pool_lock);
+  if (parked_count == kMostParked) return false;
+  parked[parked_count] = {heap, now, 0, false};
+  set_relaxed(parked_count, parked_count + 1);
+  note_freed();  // so that ticks come
+  return true;
+}
+
+void give_up(Heap* heap) {
+  while (read_inbox(heap)) {
+  }
+  leave_slabs(heap);
+  flush_remote(heap);
+  close(heap);
+  give_back_more(heap);
+  keep_record(heap);
+}
+
+void serve_parked() {
+  set_relaxed(parked_heap_waits, false);
+  bool wanted = true;
+  Heap* heap = borrow([&](Parked& its) {
+    if (!has_posted(its.heap)) return false;
+    wanted = ++its.served <= kMostServed;
+    return true;
+  });
+  if (heap == nullptr) return;
+  if (read_inbox(heap)) set_relaxed(parked_heap_waits, true);
+  wanted ? end_loan(heap, true) : go_on_giving_up(heap);
+}
+
+void tick_parked(uint64_t now) {
+  const auto decay = static_cast<uint64_t>(options::values.decay_ms);
+  Heap* heap = borrow([=](const Parked& its) { return now - its.since >= decay; });
+  if (heap != nullptr) go_on_giving_up(heap);
+}
+
+void give_up_parked() {
+  while (any_parked()) {
+    Heap* heap = unpark();
+    if (heap == nullptr) return;
+    give_up(heap);
+  }
+}
+
+void count_parked(uint32_t* per_class) {
+  os::LockGuard guard(pool_lock);
+  for (unsigned i = 0; i < parked_count; ++i) {
+    if (parked[i].borrowed) continue;
+    for (unsigned c = 1; c < slab::kClasses; ++c)
+      per_class[c] += static_cast<uint32_t>(count_at_hand(parked[i].heap, c));
+  }
+}
+
+void lock_pool() {
+  pool_lock.lock_for_fork();
+}
+
+void unlock_pool() {
+  pool_lock.unlock_after_fork();
+}
+
+bool pool_is_locked() {
+  return pool_lock.is_held();
+}
+
+void reset_pool() {
+  for (unsigned i = parked_count; i-- != 0;) {
+    if (parked[i].borrowed) remove(i);
+  }
+  pool_lock.unlock_in_child();
+}
+
+size_t earned_by_parked() {
+  size_t sum = 0;
+  for (unsigned i = 0; i < parked_count; ++i) {
+    if (!parked[i].borrowed) sum += parked[i].heap->earned;
+  }
+  return sum;
+}
+
+const Heap* all_heaps() {
+  return __atomic_load_n(&records, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace hummock::heap
