@@ -65,15 +65,16 @@ void detach(void* record) {
   heap->in_hook = false;
   recording::end_thread(heap);
   if (!park(heap)) give_up(heap);
+  while (relaxed(parked_heap_waits)) serve_parked();
 }
 
 // Top down, as everywhere. The program's own handlers may run before this or after: those that run while we
 // hold all allocate through the locks (os/lock.h).
 void before_fork() {
   checked::lock_for_fork();
-  lock_pool();
   lock_user_heaps();
   guards::lock_for_fork();
+  lock_pool();
   lock_idle();
   shard::lock_all();
   pages::lock_all();
@@ -85,9 +86,9 @@ void after_fork_in_parent() {
   pages::unlock_all();
   shard::unlock_all();
   unlock_idle();
+  unlock_pool();
   guards::unlock_after_fork();
   unlock_user_heaps();
-  unlock_pool();
   checked::unlock_after_fork();
 }
 
@@ -98,6 +99,7 @@ void after_fork_in_child() {
   pages::reset_all();
   shard::reset_all();
   reset_idle();
+  reset_pool();
   reset_own(thread_heap->attached ? thread_heap : nullptr);
   guards::unlock_in_child();
   if (observer.in_child != nullptr) observer.in_child();
@@ -107,7 +109,6 @@ void after_fork_in_child() {
   hooks::begin_in_child();
   if (thread_heap->attached) note_thread(thread_heap);
   reset_user_heaps();
-  reset_pool();
   forget_others(thread_heap->attached ? thread_heap : nullptr, earned_by_parked());
   checked::unlock_in_child();
   start_background();

@@ -21,6 +21,7 @@ bool parked_heap_waits;
 namespace {
 
 constexpr unsigned kMostParked = 4;
+constexpr size_t kMostFree = 512 << 10;   // bytes in its slabs
 constexpr unsigned kMostSlabs = 128;      // of a parked heap
 constexpr size_t kMostHeld = 1024 << 10;  // bytes for which its magazines have room
 // After so many looks at its inbox, no thread will want it.
@@ -185,6 +186,7 @@ bool park(Heap* heap) {
   if (slabs == 0 || slabs > kMostSlabs) return false;
   end_own_purge(heap);
   end_own_round(heap);
+  leave_free_slabs(heap, kMostFree);
   flush_remote(heap);
   settle_freed(heap);
   give_back_more(heap);  // threads that end soon look nowhere else

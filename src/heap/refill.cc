@@ -315,6 +315,43 @@ void purge_slabs(Heap* heap) {
   if (bytes != 0) event.log("Purge", nullptr, bytes, 0, "pages inside slabs");
 }
 
+namespace {
+
+// Bytes of blocks that nobody uses, with those that others freed.
+size_t free_bytes(const SlabHeader* slab) {
+  return (slab::count_own(slab) + size_t{slab::returned_count(slab)}) * slab::row_of(slab).block_size;
+}
+
+size_t free_bytes(const Heap* heap, unsigned size_class) {
+  size_t bytes = heap->rest[size_class].count * size_t{slab::kTable.row[size_class].block_size};
+  const SlabHeader* slab = heap->current[size_class];
+  if (slab != nullptr) bytes += free_bytes(slab);
+  for (slab = heap->partial[size_class].front(); slab != nullptr; slab = slab->next)
+    bytes += free_bytes(slab);
+  return bytes;
+}
+
+void leave_class(Heap* heap, unsigned size_class) {
+  empty_bin(heap, size_class);
+  SlabHeader* slab = heap->current[size_class];
+  heap->current[size_class] = nullptr;
+  if (slab != nullptr) leave(heap, slab);
+  while ((slab = pop_partial(heap, size_class)) != nullptr) leave(heap, slab);
+}
+
+}  // namespace
+
+void leave_free_slabs(Heap* heap, size_t most) {
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    const size_t bytes = free_bytes(heap, c);
+    if (bytes > most) {
+      leave_class(heap, c);
+    } else {
+      most -= bytes;
+    }
+  }
+}
+
 bool leave_some_slabs(Heap* heap, unsigned most) {
   for (unsigned c = 1; c < slab::kClasses; ++c) {
     SlabHeader* slab = heap->current[c];

@@ -69,6 +69,9 @@ void for_slabs(const Heap* heap, Look look) {
   }
   for (SlabHeader* slab = heap->full.front(); slab != nullptr; slab = slab->next) look(slab);
 }
+// Gives slabs away, with all that their bins hold, until no more than so many bytes are free in the others,
+// apart from magazines.
+void leave_free_slabs(Heap* heap, size_t most);
 // Gives away at most so many of the heap's slabs, whose bins are empty. False: it has no more.
 bool leave_some_slabs(Heap* heap, unsigned most);
 // Returns all blocks in the heap's bins to their slabs, and gives all its slabs away.

@@ -9,14 +9,14 @@ namespace hummock::os {
 // Top down. Where there are many locks of a rank, a thread holds one of them at a time; a fork takes all.
 // A space's own lock is apart (space/space.h): nothing is called under it but the system.
 enum class Rank : uint8_t {
-  start,        // heap/heap_pool.cc: the first call reads the options
+  start,        // heap/attach.cc: the first call reads the options
   proxies,      // proxy/proxy.h
   spaces,       // space/registry.cc
   checked,      // heap/checked.cc
-  heap_pool,    // heap/heap_pool.cc
   user_pool,    // heap/user_record.cc
   heap,         // heap/user.h: one for each first-class heap
   guards,       // heap/guards.cc
+  heap_pool,    // heap/heap_pool.cc
   idle,         // heap/idle.cc
   shard,        // shard/shard.cc: one for each
   growth,       // pages/page_heap.cc: who adds a region
@@ -30,10 +30,9 @@ enum class Rank : uint8_t {
 };
 
 constexpr const char* name_of(Rank rank) {
-  constexpr const char* kNames[] = {"start",       "proxies",   "spaces",    "checked", "heap pool",
-                                    "user pool",   "heap",      "guards",    "idle",    "shard",
-                                    "growth",      "mappings",  "page heap", "records", "reserve",
-                                    "large pages", "region log"};
+  constexpr const char* kNames[] = {
+      "start", "proxies", "spaces",   "checked",   "user pool", "heap",    "guards",      "heap pool", "idle",
+      "shard", "growth",  "mappings", "page heap", "records",   "reserve", "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));
   return kNames[static_cast<unsigned>(rank)];
 }

@@ -49,7 +49,7 @@ bool is_stopped(const End& end, const std::string& said) {
          end.told.find(said) != std::string::npos;
 }
 
-os::Lock<Rank::heap_pool> high;
+os::Lock<Rank::user_pool> high;
 os::Lock<Rank::heap> heaps[3];
 os::Lock<Rank::page_heap> low;
 
@@ -88,7 +88,7 @@ TEST_CASE("a lock that is taken out of order ends the process, and both are name
                      low.lock();
                      high.lock();
                    }),
-                   "\"heap pool\" is asked for under \"page heap\""));
+                   "\"user pool\" is asked for under \"page heap\""));
   CHECK(is_stopped(end_of([] {
                      heaps[0].lock();
                      heaps[1].lock();
@@ -107,7 +107,7 @@ TEST_CASE("who only tries may come in any order, but counts as a holder") {
   CHECK(is_stopped(end_of([] {
                      if (low.try_lock()) high.lock();
                    }),
-                   "\"heap pool\" is asked for under \"page heap\""));
+                   "\"user pool\" is asked for under \"page heap\""));
 }
 
 TEST_CASE("a fork takes many of one rank, and its thread passes through them") {
@@ -131,7 +131,7 @@ TEST_CASE("a fork takes many of one rank, and its thread passes through them") {
                      low.lock_for_fork();
                      high.lock_for_fork();
                    }),
-                   "\"heap pool\" is asked for under \"page heap\""));
+                   "\"user pool\" is asked for under \"page heap\""));
 }
 
 TEST_CASE("others wait until the fork is over") {
