@@ -2,6 +2,7 @@
 
 #include "base/message.h"
 #include "base/options.h"
+#include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "os/thread.h"
 #include "pages/backing.h"
@@ -16,6 +17,7 @@ constexpr unsigned kMostSlices = 100000;  // of one answer to who asks from outs
 // Memory is short on the machine, or in the process's group: what is free goes, however lately it was used.
 void give_all() {
   if (options::values.decay_ms < 0) return;
+  give_up_parked();
   purge_idle();
   pages::purge_all(0);
 }

@@ -187,12 +187,12 @@ bool park(Heap* heap) {
   end_own_purge(heap);
   end_own_round(heap);
   leave_free_slabs(heap, kMostFree);
+  settle_slabs(heap);
   flush_remote(heap);
   settle_freed(heap);
   give_back_more(heap);  // threads that end soon look nowhere else
   settle(heap);
   hooks::leave_fast_path(heap);
-  for_slabs(heap, slab::renew_notify);
   const uint64_t now = os::now_ms();
   os::LockGuard guard(pool_lock);
   if (parked_count == kMostParked) return false;
@@ -227,16 +227,17 @@ void serve_parked() {
 
 void tick_parked(uint64_t now) {
   const auto decay = static_cast<uint64_t>(options::values.decay_ms);
-  Heap* heap = borrow([=](const Parked& its) { return now - its.since >= decay; });
+  Heap* heap = borrow([=](const Parked& its) { return now >= its.since + decay; });
   if (heap != nullptr) go_on_giving_up(heap);
 }
 
-void give_up_parked() {
-  while (any_parked()) {
-    Heap* heap = unpark();
-    if (heap == nullptr) return;
+bool give_up_parked() {
+  bool any = false;
+  while (Heap* heap = unpark()) {
     give_up(heap);
+    any = true;
   }
+  return any;
 }
 
 void count_parked(uint32_t* per_class) {

@@ -32,8 +32,9 @@ extern bool parked_heap_waits;
 void serve_parked();
 // Takes a step to give up a parked heap that has rested long enough.
 void tick_parked(uint64_t now);
-// Gives up all parked heaps that nobody has borrowed. For a trim.
-void give_up_parked();
+// Gives up all parked heaps that nobody has borrowed: for a trim, and before memory is refused. False: there
+// was none.
+bool give_up_parked();
 
 // Adds the free blocks in the magazines of parked heaps, by class.
 void count_parked(uint32_t* per_class);

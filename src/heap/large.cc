@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "os/os.h"
 
@@ -52,6 +53,7 @@ void account(UserHeap* owner, SlabHeader* header) {
 void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed) {
   if (size > size_t{PTRDIFF_MAX} - align) return nullptr;
   SlabHeader* header = take(size, align, zeroed);
+  if (header == nullptr && give_up_parked()) header = take(size, align, zeroed);
   if (header == nullptr) return nullptr;
   account(owner, header);
   return header->start;

@@ -4,6 +4,7 @@
 
 #include "heap/allocate.h"
 #include "heap/attach.h"
+#include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "heap/magazine.h"
 #include "heap/own_slabs.h"
@@ -71,7 +72,7 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   SlabHeader* slab = pop_partial(heap, size_class);
   if (slab != nullptr) return slab;
   slab = shard::adopt(size_class, heap);
-  if (slab == nullptr) slab = slab::create(size_class, Kind::slab);
+  if (slab == nullptr) slab = new_slab(size_class, Kind::slab);
   if (slab != nullptr) own(heap, slab);
   return slab;
 }
@@ -229,6 +230,11 @@ slab::List take_rest(Heap* heap, unsigned size_class) {
   return slab::take_some(slab_of_rest(heap, size_class), &heap->rest[size_class]);
 }
 
+SlabHeader* new_slab(unsigned size_class, Kind kind) {
+  SlabHeader* slab = slab::create(size_class, kind);
+  return slab != nullptr || !give_up_parked() ? slab : slab::create(size_class, kind);
+}
+
 void file_slab(Heap* heap, SlabHeader* slab) {
   if (slab->live == 0) {
     give_back(heap, slab);
@@ -272,6 +278,23 @@ namespace {
 constexpr unsigned kSlabsPerRead = 12;
 constexpr unsigned kBlocksPerRead = slab::kMostDrained;
 
+// Ends a slab, which is in no list, if all that is in use has come back. Else drains it and files it, so that
+// the thread's own free of the last block finds it empty. A long list stays, for a refill. How many it
+// drained.
+uint32_t end_or_file(Heap* heap, SlabHeader* slab) {
+  slab::Returned returned;
+  if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
+    slab::check_empty(slab, returned);
+    end_slab(heap, slab);
+    return 0;
+  }
+  const uint32_t count = slab::returned_count(slab) <= slab::kMostDrained ? slab::drain(slab) : 0;
+  slab::renew_notify(slab);
+  slab->full = slab::available(slab) == 0 && slab::returned_count(slab) == 0;
+  slab->full ? heap->full.push_back(slab) : file_slab(heap, slab);
+  return count;
+}
+
 // A slab that others posted. Returns how many blocks it drained; 0 if all blocks in use had come back.
 uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
@@ -281,17 +304,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
   if (slab == heap->current[slab->size_class]) return 0;
   unlist(heap, slab);
-  slab::Returned returned;
-  if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
-    slab::check_empty(slab, returned);
-    end_slab(heap, slab);
-    return 0;
-  }
-  // Drained, so that the thread's own free of the last block finds it empty. A long list stays, for a refill.
-  const uint32_t count = slab::returned_count(slab) <= slab::kMostDrained ? slab::drain(slab) : 0;
-  slab::renew_notify(slab);
-  file_slab(heap, slab);
-  return count;
+  return end_or_file(heap, slab);
 }
 
 }  // namespace
@@ -350,6 +363,20 @@ void leave_free_slabs(Heap* heap, size_t most) {
       most -= bytes;
     }
   }
+}
+
+void settle_slabs(Heap* heap) {
+  SlabList all;
+  for (unsigned c = 1; c < slab::kClasses; ++c) {
+    if (heap->current[c] != nullptr) all.push_back(heap->current[c]);
+    heap->current[c] = nullptr;
+    while (SlabHeader* slab = pop_partial(heap, c)) all.push_back(slab);
+  }
+  while (SlabHeader* slab = heap->full.pop_front()) {
+    slab->full = false;
+    all.push_back(slab);
+  }
+  while (SlabHeader* slab = all.pop_front()) end_or_file(heap, slab);
 }
 
 bool leave_some_slabs(Heap* heap, unsigned most) {

@@ -41,6 +41,9 @@ __attribute__((always_inline)) inline void* take_ready(Heap* heap, Bin* bin) {
 // or a call of refill is due.
 void* pop_direct(Heap* heap, Bin* bin);
 
+// slab::create, after parked heaps have given up what they hold if memory is short.
+SlabHeader* new_slab(unsigned size_class, Kind kind);
+
 // For an owned slab with free blocks that is in no list: it joins the partial ones, or is destroyed if empty.
 void file_slab(Heap* heap, SlabHeader* slab);
 
@@ -72,6 +75,8 @@ void for_slabs(const Heap* heap, Look look) {
 // Gives slabs away, with all that their bins hold, until no more than so many bytes are free in the others,
 // apart from magazines.
 void leave_free_slabs(Heap* heap, size_t most);
+// Looks at all slabs as at those that others posted. No slab is current then.
+void settle_slabs(Heap* heap);
 // Gives away at most so many of the heap's slabs, whose bins are empty. False: it has no more.
 bool leave_some_slabs(Heap* heap, unsigned most);
 // Returns all blocks in the heap's bins to their slabs, and gives all its slabs away.

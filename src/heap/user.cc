@@ -12,6 +12,7 @@
 #include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/limit_notice.h"
+#include "heap/refill.h"
 #include "heap/sampling.h"
 
 namespace hummock::heap {
@@ -19,7 +20,7 @@ namespace {
 
 SlabHeader* add_slab(UserHeap* heap, unsigned size_class) {
   if (tick_pending()) tick();
-  SlabHeader* slab = slab::create(size_class, Kind::own_slab);
+  SlabHeader* slab = new_slab(size_class, Kind::own_slab);
   if (slab == nullptr) return nullptr;
   slab::Rest none = {};
   slab::set_bin(slab, &user_bin, &none);

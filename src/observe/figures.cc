@@ -26,9 +26,8 @@ void begin_row(hummock_page_heap_t* row, const heap::UserHeap* heap, uint64_t nu
 
 HUMMOCK_RACY void list_threads(hummock_figures_t* out) {
   for (const heap::Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record) {
-    if (heap->forks != heap::forks) continue;
-    out->cached += heap->held;  // also of those whose thread has ended: see heap/heap_pool.h
-    if (!heap->attached) continue;
+    if (!heap->attached || heap->forks != heap::forks) continue;
+    out->cached += heap->held;
     if (out->threads++ < HUMMOCK_PAGE_THREADS)
       out->thread[out->thread_count++] = {heap->thread_id, heap->held, heap->earned};
   }

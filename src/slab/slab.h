@@ -93,7 +93,8 @@ inline uint32_t worth_while(const SlabHeader* slab) {
 inline void renew_notify(SlabHeader* slab) {
   const uint32_t least = worth_while(slab);
   const uint32_t live = slab->live;
-  set_relaxed(slab->notify, live != 0 && live < least ? live : least);  // with the last one the slab may end
+  // Few blocks are in use, and may all come back: at half of them, and again at half of what is left.
+  set_relaxed(slab->notify, live != 0 && live < least ? (live + 1) / 2 : least);
 }
 
 // Writes the owner, and the thread whose frees take the fast path, into every slot of the slab.

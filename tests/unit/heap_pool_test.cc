@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -160,4 +161,31 @@ TEST_CASE("ticks give up a heap that no thread takes over") {
   CHECK(slab_of(blocks[0])->owner == kShared);
   for (void* block : blocks) hummock_free(block);
   REQUIRE(hummock_option_set("decay_ms", "1000") == 0);
+}
+
+TEST_CASE("parked heaps give up what they hold before malloc is refused") {
+  if (support::checked()) return;
+  heap::give_up_parked();
+  std::vector<std::thread> crew;
+  pthread_barrier_t all;
+  pthread_barrier_init(&all, nullptr, 4);
+  for (int t = 0; t < 4; ++t) {
+    crew.emplace_back([&] {
+      for (size_t size = 16; size <= 8192; size += size / 8) hummock_free(hummock_malloc(size));
+      pthread_barrier_wait(&all);
+    });
+  }
+  for (std::thread& thread : crew) thread.join();
+  REQUIRE(count_parked() != 0);
+  hummock_stats_t its = {};
+  its.size = sizeof its;
+  REQUIRE(hummock_stats(&its) == 0);
+  const size_t large = size_t{64} << 20;
+  const std::string limit = std::to_string(its.committed + large - (size_t{1} << 20));
+  REQUIRE(hummock_option_set("limit_hard", limit.c_str()) == 0);
+  void* block = hummock_malloc(large);
+  CHECK(block != nullptr);
+  CHECK(count_parked() == 0);
+  hummock_free(block);
+  REQUIRE(hummock_option_set("limit_hard", "0") == 0);
 }
