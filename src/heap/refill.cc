@@ -60,13 +60,6 @@ void remove_partial(Heap* heap, SlabHeader* slab) {
   heap->partial[slab->size_class].remove(slab);
 }
 
-// Null: there is none.
-SlabHeader* pop_partial(Heap* heap, unsigned size_class) {
-  SlabHeader* slab = heap->partial[size_class].front();
-  if (slab != nullptr) remove_partial(heap, slab);
-  return slab;
-}
-
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
   SlabHeader* slab = pop_partial(heap, size_class);
@@ -77,10 +70,26 @@ SlabHeader* next_slab(Heap* heap, unsigned size_class) {
   return slab;
 }
 
+}  // namespace
+
 void end_slab(Heap* heap, SlabHeader* slab) {
   if (slab->purging) heap->own_purge.forget();
   slab::destroy(slab);
 }
+
+void unlist(Heap* heap, SlabHeader* slab) {
+  if (!slab->full) return remove_partial(heap, slab);
+  heap->full.remove(slab);
+  slab->full = false;
+}
+
+SlabHeader* pop_partial(Heap* heap, unsigned size_class) {
+  SlabHeader* slab = heap->partial[size_class].front();
+  if (slab != nullptr) remove_partial(heap, slab);
+  return slab;
+}
+
+namespace {
 
 void give_back(Heap* heap, SlabHeader* slab) {
   if (slab::returned_count(slab) != 0) {
@@ -88,12 +97,6 @@ void give_back(Heap* heap, SlabHeader* slab) {
   }
   slab::check_empty(slab, {});
   end_slab(heap, slab);
-}
-
-void unlist(Heap* heap, SlabHeader* slab) {
-  if (!slab->full) return remove_partial(heap, slab);
-  heap->full.remove(slab);
-  slab->full = false;
 }
 
 void leave(Heap* heap, SlabHeader* slab) {
@@ -272,56 +275,6 @@ void emptied(Heap* heap, SlabHeader* slab) {
   give_back(heap, slab);
 }
 
-namespace {
-
-// One call looks at so many slabs, or drains so many blocks.
-constexpr unsigned kSlabsPerRead = 12;
-constexpr unsigned kBlocksPerRead = slab::kMostDrained;
-
-// Ends a slab, which is in no list, if all that is in use has come back. Else drains it and files it, so that
-// the thread's own free of the last block finds it empty. A long list stays, for a refill. How many it
-// drained.
-uint32_t end_or_file(Heap* heap, SlabHeader* slab) {
-  slab::Returned returned;
-  if (slab::take_remote(slab, slab::kQueued, slab->live, &returned)) {
-    slab::check_empty(slab, returned);
-    end_slab(heap, slab);
-    return 0;
-  }
-  const uint32_t count = slab::returned_count(slab) <= slab::kMostDrained ? slab::drain(slab) : 0;
-  slab::renew_notify(slab);
-  slab->full = slab::available(slab) == 0 && slab::returned_count(slab) == 0;
-  slab->full ? heap->full.push_back(slab) : file_slab(heap, slab);
-  return count;
-}
-
-// A slab that others posted. Returns how many blocks it drained; 0 if all blocks in use had come back.
-uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
-  const bool mine = (owner_of(slab) & ~kDirect) == reinterpret_cast<uintptr_t>(heap);
-  // The flag may have outlived its slab, and the slot may be inside another one now.
-  if (!mine || kind_of(slab) == Kind::interior) return unqueue(slab), 0;
-  // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
-  __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-  if (slab == heap->current[slab->size_class]) return 0;
-  unlist(heap, slab);
-  return end_or_file(heap, slab);
-}
-
-}  // namespace
-
-bool read_inbox(Heap* heap) {
-  // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
-  if (heap->posted == nullptr) heap->posted = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
-  uint32_t blocks = 0;
-  for (unsigned left = kSlabsPerRead; left != 0 && blocks < kBlocksPerRead; --left) {
-    SlabHeader* slab = heap->posted;
-    if (slab == nullptr) break;
-    heap->posted = slab->inbox_next;
-    blocks += look_at_posted(heap, slab);
-  }
-  return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
-}
-
 void purge_slabs(Heap* heap) {
   os::Event event;
   const size_t bytes = purge_all_own(heap) + shard::purge_listed(heap, purge_at_once);
@@ -363,20 +316,6 @@ void leave_free_slabs(Heap* heap, size_t most) {
       most -= bytes;
     }
   }
-}
-
-void settle_slabs(Heap* heap) {
-  SlabList all;
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    if (heap->current[c] != nullptr) all.push_back(heap->current[c]);
-    heap->current[c] = nullptr;
-    while (SlabHeader* slab = pop_partial(heap, c)) all.push_back(slab);
-  }
-  while (SlabHeader* slab = heap->full.pop_front()) {
-    slab->full = false;
-    all.push_back(slab);
-  }
-  while (SlabHeader* slab = all.pop_front()) end_or_file(heap, slab);
 }
 
 bool leave_some_slabs(Heap* heap, unsigned most) {

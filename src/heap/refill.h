@@ -44,6 +44,12 @@ void* pop_direct(Heap* heap, Bin* bin);
 // slab::create, after parked heaps have given up what they hold if memory is short.
 SlabHeader* new_slab(unsigned size_class, Kind kind);
 
+// Takes a slab that is not current out of the heap's lists.
+void unlist(Heap* heap, SlabHeader* slab);
+// The class's first partial slab, in no list any more; null: there is none.
+SlabHeader* pop_partial(Heap* heap, unsigned size_class);
+// Returns a slab that is in no list, and has no block in use, to the page heap.
+void end_slab(Heap* heap, SlabHeader* slab);
 // For an owned slab with free blocks that is in no list: it joins the partial ones, or is destroyed if empty.
 void file_slab(Heap* heap, SlabHeader* slab);
 
@@ -57,7 +63,7 @@ void make_direct(Heap* heap, SlabHeader* slab);
 // Takes some blocks of the class's rest, which is not empty.
 slab::List take_rest(Heap* heap, unsigned size_class);
 
-// Looks at some slabs of the inbox. True: there are more.
+// Looks at some slabs of the inbox (heap/inbox.cc). True: there are more.
 bool read_inbox(Heap* heap);
 
 // Purges pages that hold only free blocks, in the heap's slabs and in those that nobody owns.
