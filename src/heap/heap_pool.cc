@@ -21,9 +21,10 @@ bool parked_heap_waits;
 namespace {
 
 constexpr unsigned kMostParked = 4;
-constexpr size_t kMostFree = 512 << 10;   // bytes in its slabs
-constexpr unsigned kMostSlabs = 128;      // of a parked heap
+// What a parked heap may have. A thread that ends with more free memory in its slabs gives some away.
+constexpr unsigned kMostSlabs = 128;
 constexpr size_t kMostHeld = 1024 << 10;  // bytes for which its magazines have room
+constexpr size_t kMostFree = 512 << 10;   // bytes free in its slabs
 // After so many looks at its inbox, no thread will want it.
 constexpr uint32_t kMostServed = 8;
 constexpr unsigned kSlabsPerStep = 16;  // given away in one tick
@@ -64,7 +65,7 @@ Heap* new_record() {
   return heap;
 }
 
-// pool_lock is held, as for the next two.
+// pool_lock is held.
 void remove(unsigned i) {
   set_relaxed(parked_count, parked_count - 1);
   for (; i < parked_count; ++i) parked[i] = parked[i + 1];
