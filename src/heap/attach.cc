@@ -11,12 +11,10 @@
 #include "heap/heap_pool.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
-#include "heap/magazine.h"
 #include "heap/observer.h"
 #include "heap/own_slabs.h"
 #include "heap/recording.h"
 #include "heap/refill.h"
-#include "heap/remote.h"
 #include "heap/sampling.h"
 #include "heap/served.h"
 #include "heap/tag.h"
@@ -25,8 +23,6 @@
 #include "os/thread.h"
 #include "pages/backing.h"
 #include "pages/limits.h"
-#include "pages/metadata.h"
-#include "pages/span_cache.h"
 #include "shard/shard.h"
 
 namespace hummock::heap {

@@ -37,11 +37,11 @@ struct Parked {
 };
 
 os::Lock<os::Rank::heap_pool> pool_lock;
-Heap* records;  // all there ever were. Atomic: pushed with release
-// The rest is guarded by pool_lock, as are changes of parked_count.
+Heap* records;       // all there ever were. Atomic: pushed with release
+uint8_t next_cache;  // of spans; atomic, relaxed
+// Guarded by pool_lock, as are changes of parked_count.
 Heap* pool;                  // records without anything
 Parked parked[kMostParked];  // the last came last
-uint8_t next_cache;          // of spans
 
 Heap* pooled_record() {
   os::LockGuard guard(pool_lock);
@@ -107,17 +107,9 @@ Heap* unpark() {
   return nullptr;
 }
 
-// How many slabs the heap has, if they are no more than `most`.
-unsigned count_slabs(const Heap* heap, unsigned most) {
+unsigned count_slabs(const Heap* heap) {
   unsigned count = 0;
-  const auto add = [&](const SlabHeader* slab) {
-    for (; slab != nullptr && count <= most; slab = slab->next) ++count;
-  };
-  for (unsigned c = 1; c < slab::kClasses; ++c) {
-    count += heap->current[c] != nullptr;
-    add(heap->partial[c].front());
-  }
-  add(heap->full.front());
+  for_slabs(heap, [&](const SlabHeader*) { ++count; });
   return count;
 }
 
@@ -183,7 +175,7 @@ Heap* take_heap() {
 bool park(Heap* heap) {
   if (options::values.decay_ms == 0 || relaxed(parked_count) == kMostParked || heap->held > kMostHeld)
     return false;
-  const unsigned slabs = count_slabs(heap, kMostSlabs);
+  const unsigned slabs = count_slabs(heap);
   if (slabs == 0 || slabs > kMostSlabs) return false;
   end_own_purge(heap);
   end_own_round(heap);
