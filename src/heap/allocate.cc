@@ -76,21 +76,24 @@ void* small_block(unsigned size_class) {
   return block != nullptr ? block : no_memory();
 }
 
-// Apart, so that the way past it saves no registers.
-__attribute__((noinline)) void tick_in_turn() {
+// Apart, so that the way past it saves no registers. Returns the block.
+__attribute__((noinline)) void* tick_in_turn(void* block) {
   if (tick_pending() || is_asked()) tick();
   tell_if_limited();
+  return block;
 }
 
-// Its memory was used, and not cleared; null: none at hand.
-__attribute__((always_inline)) inline void* near_block(size_t size) {
+// Its memory was used, and is not cleared; null: none at hand.
+__attribute__((always_inline)) inline const SlabHeader* near_span(size_t size) {
+  const Heap* heap = thread_heap;
+  return size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
+}
+
+__attribute__((always_inline)) inline void* near_block(const SlabHeader* span) {
   Heap* heap = thread_heap;
-  const SlabHeader* header = size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
-  if (header == nullptr) return nullptr;
-  count_drawn(heap, header->bytes, 1);
-  heap->reused_bytes += header->bytes;
-  if (__builtin_expect(takes_turn(heap), false)) tick_in_turn();
-  return header->start;
+  count_drawn(heap, span->bytes, 1);
+  heap->reused_bytes += span->bytes;
+  return __builtin_expect(takes_turn(heap), false) ? tick_in_turn(span->start) : span->start;
 }
 
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
@@ -110,8 +113,8 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
 
 // Apart, so that allocate_medium saves no registers.
 __attribute__((noinline)) void* span_block(size_t size) {
-  void* block = near_block(size);
-  return __builtin_expect(block != nullptr, true) ? block : large_block(size, kSlotSize, false);
+  const SlabHeader* span = near_span(size);
+  return __builtin_expect(span != nullptr, true) ? near_block(span) : large_block(size, kSlotSize, false);
 }
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
@@ -196,7 +199,7 @@ void* allocate_medium(size_t size) {
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  // A late reader may come with a size that is small: near_block is for larger ones alone.
+  // A late reader may come with a size that is small: near_span is for larger ones alone.
   if (__builtin_expect(size <= slab::kMaxSmall, false)) return watched_medium(size);
   return span_block(size);
 }
@@ -210,8 +213,8 @@ namespace {
 
 __attribute__((always_inline)) inline void* zeroed_block(size_t size) {
   if (size > slab::kMaxSmall) {
-    void* block = near_block(size);
-    return block != nullptr ? memset(block, 0, usable_size(block)) : large_block(size, kSlotSize, true);
+    const SlabHeader* span = near_span(size);
+    return span != nullptr ? memset(near_block(span), 0, span->bytes) : large_block(size, kSlotSize, true);
   }
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   Bin* bin = &thread_heap->bins[size_class];

@@ -205,21 +205,21 @@ __attribute__((always_inline)) inline SlabHeader* foreign_slab(SlabHeader* slot,
   return slab::looks_free(p) || relaxed(slot->free_bound) == 0 ? nullptr : slab;
 }
 
-__attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
-  is_large(slot, p) ? free_span("free", heap, slot) : release_other(p);
-}
-
-// For threads without a heap, too.
 __attribute__((noinline)) void release_any_foreign(void* p, SlabHeader* slot, Heap* heap) {
   uint32_t check;
   SlabHeader* slab = heap->attached ? foreign_slab(slot, heap, p, &check) : nullptr;
-  slab != nullptr ? release_remote(heap, slab, p, check) : release_large_or_other(p, slot, heap);
+  slab != nullptr ? release_remote(heap, slab, p, check) : release_other(p);
+}
+
+// Most often a large block. For threads without a heap, too.
+__attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
+  is_large(slot, p) ? free_span("free", heap, slot) : release_any_foreign(p, slot, heap);
 }
 
 // The usual case: a block of at most 8 KiB in the first slot of a slab. The same as release_any_foreign.
 __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
   const bool foreign = kind_of(slot) == Kind::slab && !slab::is_tiny(slot) && relaxed(slot->home) != heap;
-  if (__builtin_expect(!foreign || !heap->attached, false)) return release_any_foreign(p, slot, heap);
+  if (__builtin_expect(!foreign || !heap->attached, false)) return release_large_or_other(p, slot, heap);
   os::fetch_for_write(p);
   const bool starts = slab::product_of(slab::row_of(slot), p) < relaxed(slot->free_bound);
   if (__builtin_expect(!starts, false)) return release_any_foreign(p, slot, heap);

@@ -219,7 +219,8 @@ bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
     if (!due && dirty_slots <= keep) break;
     if (slice->calls == 0) return false;
     if (most < kSlotsPerCall) most = kSlotsPerCall;
-    const Run run = due ? oldest_run(most, before) : largest_run(most);
+    const size_t excess = dirty_slots - keep;
+    const Run run = due ? oldest_run(most, before) : largest_run(excess < most ? (excess > kSlotsPerCall ? static_cast<unsigned>(excess) : kSlotsPerCall) : most);
     if (!due) slot_regret.value.note_purged(run.slots * kSlotSize / kSmallPage);
     purge_run(run, slice);
     if (slice->refused) break;
