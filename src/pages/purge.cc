@@ -210,6 +210,12 @@ bool give_all_pinned() {
   return given != 0;
 }
 
+// As many slots as one call may purge, or as are too many if that is less; but a call is worth kSlotsPerCall.
+unsigned slots_for_call(unsigned most, size_t too_many) {
+  if (too_many < most) most = static_cast<unsigned>(too_many);
+  return most > kSlotsPerCall ? most : kSlotsPerCall;
+}
+
 // Purges what entered the queue before `before`, oldest first. Then purges longest runs while more than
 // `keep` slots are dirty. Purges about `most` slots with a call. True: that is done.
 bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
@@ -218,9 +224,8 @@ bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
     const bool due = page->since <= before;
     if (!due && dirty_slots <= keep) break;
     if (slice->calls == 0) return false;
-    if (most < kSlotsPerCall) most = kSlotsPerCall;
-    const size_t excess = dirty_slots - keep;
-    const Run run = due ? oldest_run(most, before) : largest_run(excess < most ? (excess > kSlotsPerCall ? static_cast<unsigned>(excess) : kSlotsPerCall) : most);
+    const Run run =
+        due ? oldest_run(kSlotsPerCall, before) : largest_run(slots_for_call(most, dirty_slots - keep));
     if (!due) slot_regret.value.note_purged(run.slots * kSlotSize / kSmallPage);
     purge_run(run, slice);
     if (slice->refused) break;

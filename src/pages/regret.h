@@ -9,6 +9,9 @@
 
 namespace hummock::pages {
 
+// Regret raises no bound by more than what was in use lately, and 32 MiB.
+size_t bound_regret(size_t bytes);
+
 // Counts small pages. Any thread may call; atomic, relaxed: figures.
 class Regret {
  public:
@@ -34,8 +37,9 @@ class Regret {
   }
 
   void halve() {
+    const size_t again = bound_regret(bytes()) / kSmallPage;  // what is more raised nothing
     set_relaxed(purged_, relaxed(purged_) / 2);
-    set_relaxed(again_, relaxed(again_) / 2);
+    set_relaxed(again_, again / 2);
   }
 
  private:
@@ -47,9 +51,6 @@ class Regret {
 // at what others freed there, and for those that a thread purged in its own slabs: in own_regret what was
 // handed out again, in ended_regret what was in slabs that ended.
 extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, ended_regret;
-
-// Regret raises no bound by more than what was in use lately, and 32 MiB.
-size_t bound_regret(size_t bytes);
 
 }  // namespace hummock::pages
 
