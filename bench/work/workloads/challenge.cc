@@ -40,39 +40,43 @@ class Creep final : public Load {
 class Fragmentation final : public Load {
  public:
   void set_up(Run& run) override {
-    steps_ = run.size() / kStep;
-    strings_ = arena_array<char*>(steps_ * kStrings * run.threads());
+    most_steps_ = run.size() / kLeastStep;
+    strings_ = arena_array<char*>(most_steps_ * kStrings * run.threads());
   }
 
   void work(Worker& worker) override {
+    uint64_t steps;
     do {
-      grow(worker);
-    } while (worker.more(steps_ * (kStrings + 1)));
+      steps = grow(worker);
+    } while (worker.more(steps * (kStrings + 1)));
   }
 
  private:
-  static constexpr size_t kStep = 100000;
+  // Each time another step, so that no one layout decides how often the array must move.
+  static constexpr size_t kLeastStep = 60000, kMostStep = 140000;
   static constexpr size_t kStrings = 100;
 
-  void grow(Worker& worker) {
-    char** strings = strings_ + worker.index * steps_ * kStrings;
+  size_t grow(Worker& worker) {
+    char** strings = strings_ + worker.index * most_steps_ * kStrings;
+    const size_t more = worker.rng.between(kLeastStep, kMostStep), steps = worker.size / more;
     char* array = nullptr;
-    for (size_t step = 0; step < steps_; ++step) {
-      const size_t length = step * kStep;
-      array = static_cast<char*>(realloc(array, length + kStep));
-      if (array == nullptr) fail_memory(length + kStep);
+    for (size_t step = 0; step < steps; ++step) {
+      const size_t length = step * more;
+      array = static_cast<char*>(realloc(array, length + more));
+      if (array == nullptr) fail_memory(length + more);
       if (length != 0 && array[length - 1] != 9) fail_broken(array);
-      memset(array + length, 9, kStep);
-      worker.live_add(kStep);
+      memset(array + length, 9, more);
+      worker.live_add(static_cast<int64_t>(more));
       for (size_t i = 0; i < kStrings; ++i)
         strings[step * kStrings + i] = make_block(worker, worker.rng.between(kLeast, 64));
     }
     free(array);
-    worker.live_add(-static_cast<int64_t>(steps_ * kStep));
-    drop_all(worker, strings, steps_ * kStrings);
+    worker.live_add(-static_cast<int64_t>(steps * more));
+    drop_all(worker, strings, steps * kStrings);
+    return steps;
   }
 
-  size_t steps_ = 0;
+  size_t most_steps_ = 0;
   char** strings_ = nullptr;
 };
 
@@ -258,7 +262,7 @@ constexpr Workload kWorkloads[] = {
      .full = kFull,
      .run =
          [](Run& run) {
-           if (run.size() < 100000) fail(2, "--size: at least 100000");
+           if (run.size() < 140000) fail(2, "--size: at least 140000");
            Fragmentation load;
            run.execute(load);
          }},
