@@ -41,21 +41,25 @@ constexpr size_t kShareOfUsed = 8;
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
 uint64_t last_flush;  // ms, of some span cache entries
 unsigned next_flush;
-uint64_t regret_halved;  // ms. Guarded by page_lock
+uint64_t regret_faded;  // ms. Guarded by page_lock
 
 uint64_t trim_before;  // ms; atomic, relaxed: memory that was free then is due
 
 uint64_t refused_until;  // ms; atomic, relaxed: after a refusal not every free asks again
 
-void halve_regret(uint64_t now, uint64_t period) {
+// `pause`: how long nobody ticked.
+void fade_regret(uint64_t now, uint64_t decay, uint64_t pause) {
+  constexpr uint64_t kAll = 64;
   os::LockGuard guard(page_lock);
-  if (now - regret_halved < period) return;
-  regret_halved = now;
-  slot_regret.value.halve();
-  hidden_regret.value.halve();
-  slab_regret.value.halve();
-  own_regret.value.halve();
-  ended_regret.value.halve();
+  const bool rested = pause >= decay / 2;
+  if (!rested && now - regret_faded < decay) return;
+  const uint64_t periods = rested ? kAll : (now - regret_faded) / decay;
+  regret_faded = now;
+  slot_regret.value.fade(periods);
+  hidden_regret.value.fade(periods);
+  slab_regret.value.fade(periods);
+  own_regret.value.fade(periods);
+  ended_regret.value.fade(periods);
   tell_use();
   const size_t used = used_slots + relaxed(huge_bytes) / kSlotSize;
   set_relaxed(high_used, high_used / 2 > used ? high_used / 2 : used);
@@ -286,9 +290,9 @@ namespace {
 
 __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed, unsigned* calls) {
   if (timed) {
-    __atomic_store_n(&last_tick, now, __ATOMIC_RELAXED);
+    const uint64_t pause = now - __atomic_exchange_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
-    halve_regret(now, decay);
+    fade_regret(now, decay, pause);
     if (renew_limits_in_turn(now, calls)) return;  // a call does the one or the other
   }
   if (now < relaxed(refused_until)) return;

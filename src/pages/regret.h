@@ -1,6 +1,8 @@
 // Regret: memory that was purged because a bound was exceeded, and was then needed again. It raises the
 // bound. Otherwise a program that frees and allocates in turns would purge the same memory and fault it in
-// again each time. Ticks halve regret, so the bound sinks again once a program behaves differently.
+// again each time. Each decay time halves regret, so the bound sinks again once a program behaves
+// differently. After a pause it begins anew: what is needed again after so long would have gone by the clock
+// as well, and to fault it in costs little beside the pause.
 #ifndef HUMMOCK_PAGES_REGRET_H
 #define HUMMOCK_PAGES_REGRET_H
 
@@ -36,10 +38,11 @@ class Regret {
     return again > spared ? (again - spared) * kSmallPage : 0;
   }
 
-  void halve() {
+  // So many decay times are over since the last call.
+  void fade(uint64_t periods) {
     const size_t again = bound_regret(bytes()) / kSmallPage;  // what is more raised nothing
-    set_relaxed(purged_, relaxed(purged_) / 2);
-    set_relaxed(again_, again / 2);
+    set_relaxed(purged_, periods < 32 ? relaxed(purged_) >> periods : 0);
+    set_relaxed(again_, periods < 32 ? again >> periods : 0);
   }
 
  private:

@@ -91,6 +91,21 @@ static void come_and_go(const char* how) {
   say("left", after > before ? after - before : 0);
 }
 
+/* Four bursts of 200 MB, with pauses longer than the decay time (memory.py). After each all is freed. */
+static void bursts(size_t size) {
+  const size_t count = 200000000 / size;
+  char** blocks = books(count * sizeof *blocks);
+  free(get(100));
+  const size_t before = resident();
+  for (int burst = 0; burst < 4; ++burst) {
+    if (burst != 0) pause_ms(500);
+    for (size_t i = 0; i < count; ++i) blocks[i] = get(size);
+    for (size_t i = 0; i < count; ++i) free(blocks[i]);
+  }
+  const size_t after = resident();
+  say("left", after > before ? after - before : 0);
+}
+
 /* 300 MB in blocks of 64 to 1,024 bytes, of which one of 64 lives on, after a trim. */
 static void sparse(void) {
   const size_t count = 600000;
@@ -208,6 +223,8 @@ int main(int argc, char** argv) {
     shrink(number);
   else if (strcmp(mode, "go") == 0)
     come_and_go(argc > 2 ? argv[2] : "");
+  else if (strcmp(mode, "bursts") == 0)
+    bursts(number);
   else if (strcmp(mode, "turns") == 0)
     turns(number);
   else if (strcmp(mode, "sparse") == 0)

@@ -76,6 +76,12 @@ class Gates:
             print(f"  full {figures.get('full', 0) / MIB:.0f} MiB")
             self.hold(f"500 MB freed, then {how}: resident above before", figures.get("left"), 16 * MIB)
 
+    def bursts(self):
+        """What is needed again after the decay time is faulted in again, and raises no bound."""
+        for size in (300, 20000, 1000000):
+            figures = self.run("bursts", size, extra={"HUMMOCK_DECAY_MS": "200"})
+            self.hold(f"four bursts of 200 MB in {size} bytes, with pauses: left", figures.get("left"), 16 * MIB)
+
     def sparse(self):
         figures = self.run("sparse")
         print(f"  full {figures.get('full', 0) / MIB:.0f} MiB, live {figures.get('live', 0) / MIB:.1f} MiB")
@@ -183,7 +189,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "own", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "bursts", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "own", "start", "limits", "valgrind"]
 
 
 def main():

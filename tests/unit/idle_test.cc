@@ -334,7 +334,7 @@ namespace {
 
 void free_at_once(bool shuffled) {
   constexpr size_t kThreads = 8;
-  for (int i = 0; i < 20; ++i) hummock::pages::slab_regret.value.halve();  // of earlier cases
+  hummock::pages::slab_regret.value.fade(64);  // of earlier cases
   const ptrdiff_t before = returned();
   Worker owner;
   std::vector<void*> blocks = blocks_of(&owner);
