@@ -28,11 +28,11 @@ found() {
 
 # One target after the other. A corpus of its own keeps what is new, from one soak to the next.
 fuzz() {
-  local target
+  local target each=$(($1 / $(wc -w <<<"$targets")))
   for target in $targets; do
     mkdir -p "$out/corpus-$target"
-    echo "fuzz $target: $(($1 / 6)) s"
-    "$fuzzers/fuzz_$target" -max_total_time=$(($1 / 6)) -timeout=60 -rss_limit_mb=4096 -artifact_prefix="$out/$target-" \
+    echo "fuzz $target: $each s"
+    "$fuzzers/fuzz_$target" -max_total_time=$each -timeout=60 -rss_limit_mb=4096 -artifact_prefix="$out/$target-" \
       "$out/corpus-$target" "tests/fuzz/corpus/$target" >"$out/$target.log" 2>&1 ||
       found "fuzz $target" "$out/$target.log"
   done
