@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "os/os.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 #include "pages/runs.h"
 #include "pages/span_cache.h"
 #include "support/figures.h"
@@ -17,6 +18,7 @@
 using namespace hummock::pages;
 using hummock::kSlotSize;
 using hummock::SlabHeader;
+namespace options = hummock::options;
 namespace os = hummock::os;
 
 namespace {
@@ -208,6 +210,56 @@ TEST_CASE("a tick makes few calls, and the next goes on") {
   CHECK(ticks < 300);
   CHECK(runs_are_whole());
   for (size_t i = 1; i < held.size(); i += 2) give(held[i]);
+  purge_all(0);
+}
+
+namespace {
+
+// Three spans of as many slots as the budget has come and go, and come again.
+void burst() {
+  SlabHeader* held[3];
+  for (SlabHeader*& each : held) each = take(128);
+  for (SlabHeader* each : held) {
+    release_span(each);
+    CHECK(dirty_slots <= 128);
+  }
+  CHECK(dirty_slots > 96);  // it purges what is too much, and no more
+  for (SlabHeader*& each : held) each = take(128);
+  for (SlabHeader* each : held) give(each);
+}
+
+void tick_at(uint64_t ms) {
+  unsigned calls = kMostCalls;
+  tick(ms, &calls);
+}
+
+}  // namespace
+
+TEST_CASE("regret is halved each decay time, and begins anew after a pause") {
+  purge_all(0);
+  CHECK(options::values.decay_ms == 1000);
+  const Regret& regret = slot_regret.value;
+  uint64_t now = os::now_ms() + 1'000'000;
+  tick_at(now);  // a pause
+  CHECK(regret.bytes() == 0);
+  burst();
+  const size_t whole = regret.bytes();
+  CHECK(whole >= 256 * kSlotSize);
+  CHECK(whole <= 384 * kSlotSize);
+  for (const uint64_t end = now + 900; now < end;) tick_at(now += 100);
+  CHECK(regret.bytes() == whole);
+  tick_at(now += 100);
+  CHECK(regret.bytes() == whole / 2);
+  for (const uint64_t end = now + 1000; now < end;) tick_at(now += 100);
+  CHECK(regret.bytes() == whole / 4);
+  tick_at(now += 500);
+  CHECK(regret.bytes() == 0);
+  // What was purged before a pause and is needed after it is not regretted.
+  SlabHeader* span = take(256);
+  release_span(span);
+  tick_at(now += 500);
+  give(take(256));
+  CHECK(regret.bytes() == 0);
   purge_all(0);
 }
 
