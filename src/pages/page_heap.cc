@@ -222,16 +222,18 @@ Span allocate_span(unsigned slots, unsigned align_slots) {
 void release_span(SlabHeader* header) {
   __atomic_store_n(&header->owner, kNobody, __ATOMIC_RELAXED);
   set_relaxed(header->kind, Kind::free);
-  unsigned given = 0;
-  const auto give_back = [&given](SlabHeader* span) {
+  unsigned given = 0, length = 0;
+  const SlabHeader* longest = nullptr;
+  const auto give_back = [&](SlabHeader* span) {
     if (span == nullptr) return;
     given += span->slots;
+    if (span->slots > length) longest = span, length = span->slots;
     give_span(span);
   };
   SlabHeader* other = keep_far(header);  // itself, where it was refused
   give_back(other);
   give_back(take_excess(other == header));
-  if (given != 0 && dirty_over_budget()) purge_excess(given);
+  if (given != 0 && dirty_over_budget()) purge_excess(given, longest, length);
 }
 
 void give_span(SlabHeader* header) {

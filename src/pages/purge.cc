@@ -49,11 +49,12 @@ uint64_t refused_until;  // ms; atomic, relaxed: after a refusal not every free 
 
 // `pause`: how long nobody ticked.
 void fade_regret(uint64_t now, uint64_t decay, uint64_t pause) {
-  constexpr uint64_t kAll = 64;
+  constexpr uint64_t kAll = 64, kLeastPause = 100;
   os::LockGuard guard(page_lock);
-  const bool rested = pause >= decay / 2;
-  if (!rested && now - regret_faded < decay) return;
-  const uint64_t periods = rested ? kAll : (now - regret_faded) / decay;
+  const bool rested = pause >= decay / 2 && pause >= kLeastPause;
+  const uint64_t since = now > regret_faded ? now - regret_faded : 0;  // another thread's tick may be later
+  if (!rested && (since < decay || since == 0)) return;
+  const uint64_t periods = rested ? kAll : since / (decay == 0 ? 1 : decay);
   regret_faded = now;
   slot_regret.value.fade(periods);
   hidden_regret.value.fade(periods);
@@ -131,6 +132,17 @@ Run largest_run(unsigned most) {
   const unsigned slot = first_warm(region, slot_of(run), slot_of(run) + run->slots);
   const unsigned slots = count_purgeable(region, slot, most, kForEver);
   return slots == 0 ? oldest_run(most, kForEver) : Run{region, slot, slots};
+}
+
+// What is too much goes from what was freed a moment ago, if that is long: all of it has memory, and of the
+// longest run little may.
+Run excess_run(const Run& freed, unsigned most) {
+  if (freed.slots >= kSlotsPerCall) {
+    const unsigned wanted = freed.slots < most ? freed.slots : most;
+    const unsigned slots = count_purgeable(freed.region, freed.first, wanted, kForEver);
+    if (slots >= kSlotsPerCall) return {freed.region, freed.first, slots};
+  }
+  return largest_run(most);
 }
 
 // Marks the slots as used, so that nobody takes or purges them.
@@ -220,16 +232,16 @@ unsigned slots_for_call(unsigned most, size_t too_many) {
   return most > kSlotsPerCall ? most : kSlotsPerCall;
 }
 
-// Purges what entered the queue before `before`, oldest first. Then purges longest runs while more than
-// `keep` slots are dirty. Purges about `most` slots with a call. True: that is done.
-bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice) {
+// Purges what entered the queue before `before`, oldest first. Then purges what was `freed`, and longest
+// runs, while more than `keep` slots are dirty. Purges about `most` slots with a call. True: that is done.
+bool purge_queued(uint64_t before, size_t keep, unsigned most, Slice* slice, const Run& freed = {}) {
   os::LockGuard guard(page_lock);
   while (const HugePage* page = purge_queue.front()) {
     const bool due = page->since <= before;
     if (!due && dirty_slots <= keep) break;
     if (slice->calls == 0) return false;
     const Run run =
-        due ? oldest_run(kSlotsPerCall, before) : largest_run(slots_for_call(most, dirty_slots - keep));
+        due ? oldest_run(kSlotsPerCall, before) : excess_run(freed, slots_for_call(most, dirty_slots - keep));
     if (!due) slot_regret.value.note_purged(run.slots * kSlotSize / kSmallPage);
     purge_run(run, slice);
     if (slice->refused) break;
@@ -276,23 +288,25 @@ bool dirty_over_budget() {
   return values.decay_ms >= 0 && dirty > budget_slots();
 }
 
-void purge_excess(unsigned slots) {
+void purge_excess(unsigned slots, const SlabHeader* first, unsigned length) {
   const bool few = slots < kSlotsPerCall;
   if (relaxed(tick_time) < relaxed(refused_until) || (few && is_behind())) return;
   Slice slice = {1, 0, nullptr, false};
   os::Event event;
-  purge_queued(0, budget_slots(), slots + slots / 2, &slice);
+  const Run freed = {region_of(first), slot_of(first), length};
+  const bool done = purge_queued(0, budget_slots(), slots + slots / 2, &slice, freed);
   after_slice(event, slice, relaxed(tick_time));
-  if (few) set_behind(true);  // the next free of this call may be too much again
+  // The next free of this call may be too much again.
+  if (few || !done) set_behind(true);
 }
 
 namespace {
 
 __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bool timed, unsigned* calls) {
   if (timed) {
-    const uint64_t pause = now - __atomic_exchange_n(&last_tick, now, __ATOMIC_RELAXED);
+    const uint64_t last = __atomic_exchange_n(&last_tick, now, __ATOMIC_RELAXED);
     flush_some(now, decay);
-    fade_regret(now, decay, pause);
+    fade_regret(now, decay, now > last ? now - last : 0);
     if (renew_limits_in_turn(now, calls)) return;  // a call does the one or the other
   }
   if (now < relaxed(refused_until)) return;

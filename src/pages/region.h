@@ -116,10 +116,10 @@ void make_small(HugePage* page);
 void tell_use();
 
 bool dirty_over_budget();
-// So many slots were freed, and more is dirty than the budget. Purges about one and a half times as many,
-// because the budget is smaller now. One system call; none if they are few and ticks are behind, because one
-// call may free many spans.
-void purge_excess(unsigned slots);
+// So many slots were freed, the longest span of them at `first`, and more is dirty than the budget. Purges
+// what is too much, at most one and a half times as many, because the budget is smaller now. One system call;
+// none if they are few and ticks are behind, because one call may free many spans. What is left is for ticks.
+void purge_excess(unsigned slots, const SlabHeader* first, unsigned length);
 
 // Adds a region that has room for a span of so many slots. No lock is held during the system call. False:
 // there is no address space, or no memory.

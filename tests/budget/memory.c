@@ -106,6 +106,25 @@ static void bursts(size_t size) {
   say("left", after > before ? after - before : 0);
 }
 
+/* 500 MB in blocks of 4 to 20 MB, freed in order, with blocks of 70,000 bytes between them that stay. */
+static void large(void) {
+  enum { kBlocks = 40 };
+  char* blocks[kBlocks];
+  free(get(100));
+  const size_t before = resident();
+  for (int i = 0; i < kBlocks; ++i) {
+    const size_t size = 4200000 + draw(16000000);
+    blocks[i] = malloc(size);
+    if (blocks[i] == NULL) abort();
+    for (size_t at = 0; at < size; at += 4096) blocks[i][at] = 1;
+    get(70000);
+  }
+  say("full", resident() - before);
+  for (int i = 0; i < kBlocks; ++i) free(blocks[i]);
+  say("live", kBlocks * 70000);
+  say("left", resident() - before);
+}
+
 /* 300 MB in blocks of 64 to 1,024 bytes, of which one of 64 lives on, after a trim. */
 static void sparse(void) {
   const size_t count = 600000;
@@ -225,6 +244,8 @@ int main(int argc, char** argv) {
     come_and_go(argc > 2 ? argv[2] : "");
   else if (strcmp(mode, "bursts") == 0)
     bursts(number);
+  else if (strcmp(mode, "large") == 0)
+    large();
   else if (strcmp(mode, "turns") == 0)
     turns(number);
   else if (strcmp(mode, "sparse") == 0)

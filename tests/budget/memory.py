@@ -82,6 +82,12 @@ class Gates:
             figures = self.run("bursts", size, extra={"HUMMOCK_DECAY_MS": "200"})
             self.hold(f"four bursts of 200 MB in {size} bytes, with pauses: left", figures.get("left"), 16 * MIB)
 
+    def large(self):
+        figures = self.run("large")
+        print(f"  full {figures.get('full', 0) / MIB:.0f} MiB")
+        ceiling = 1.1 * figures.get("live", 0) + 16 * MIB
+        self.hold("500 MB freed in 4 to 20 MB among small blocks that stay: left", figures.get("left"), ceiling)
+
     def sparse(self):
         figures = self.run("sparse")
         print(f"  full {figures.get('full', 0) / MIB:.0f} MiB, live {figures.get('live', 0) / MIB:.1f} MiB")
@@ -189,7 +195,7 @@ class Gates:
         self.runs_on("runs under callgrind", prefix=["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"])
 
 
-GATES = ["mmtest", "shrink", "give_back", "bursts", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "own", "start", "limits", "valgrind"]
+GATES = ["mmtest", "shrink", "give_back", "bursts", "large", "sparse", "turns", "parked", "asleep", "threads", "producer", "parts", "own", "start", "limits", "valgrind"]
 
 
 def main():
