@@ -55,6 +55,9 @@ class Regret {
 // handed out again, in ended_regret what was in slabs that ended.
 extern base::OwnLine<Regret> slot_regret, hidden_regret, slab_regret, own_regret, ended_regret;
 
+// Fades all of them, for a tick at `now`; nobody ticked for `pause`. All times in ms.
+void fade_regret(uint64_t now, uint64_t decay, uint64_t pause);
+
 }  // namespace hummock::pages
 
 #endif  // HUMMOCK_PAGES_REGRET_H

@@ -26,7 +26,6 @@ void add_spans(Totals* sum) {
 
 base::OwnLine<Untouched> untouched;
 base::OwnLine<size_t> in_use_lately;
-base::OwnLine<Regret> hidden_regret, slab_regret, own_regret, ended_regret;
 
 namespace {
 
