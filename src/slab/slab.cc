@@ -373,9 +373,17 @@ uint32_t drain(SlabHeader* slab) {
   return count;
 }
 
+// A block that its owner freed at the same time, and has handed out again, counts as returned, too. Where few
+// blocks came back, one of them may make the count that ends the slab. A longer chain is not walked: each of
+// its lines is out of the caches.
+constexpr uint32_t kMostChecked = 8;
+
 void check_empty(SlabHeader* slab, const Returned& returned) {
-  set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | returned.gone));
   if (slab->live != returned.count) corrupted(slab, "a block was freed twice");
+  set_relaxed(slab->gone.own, static_cast<uint16_t>(slab->gone.own | returned.gone));
+  const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
+  Rest rest = {returned.chain, returned.count - gone, 0, Rest::Links::remote};
+  if (rest.count != 0 && rest.count <= kMostChecked) relink(slab, &rest, rest.count, end_of(slab));
 }
 
 void check_block(const SlabHeader* slab, const void* block, const char* call, End end) {

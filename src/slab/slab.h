@@ -281,7 +281,7 @@ inline uint32_t returned_count(const SlabHeader* slab) {
   return count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
 }
 
-// Aborts with a message unless these are all blocks that were in use.
+// Aborts with a message unless these are all blocks that were in use. If they are few, looks at each.
 void check_empty(SlabHeader* slab, const Returned& returned);
 
 // Calls `end` with a message unless `block` is the start of a carved block of the slab.

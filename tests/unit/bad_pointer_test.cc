@@ -4,6 +4,7 @@
 #include <hummock/hummock.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,17 +48,31 @@ char* block_of_another_thread(size_t size) {
   return block;
 }
 
-int signal_of_child(void (*handler)(const char*)) {
+template <class Call>
+int signal_of_child(Call call) {
   const pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO);
-    hummock_on_bad_pointer(handler);
-    hummock_free(static_data);
+    call();
     _exit(0);
   }
   int status = 0;
   waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+int signal_with(void (*handler)(const char*)) {
+  return signal_of_child([=] {
+    hummock_on_bad_pointer(handler);
+    hummock_free(static_data);
+  });
+}
+
+// As if this thread had looked at the block before the other thread's free, and freed it after that.
+void free_with_another(char* block) {
+  std::thread([=] { hummock_free(block); }).join();
+  memset(block, 0, 2 * sizeof(void*));
+  hummock_free(block);
 }
 
 }  // namespace
@@ -108,6 +123,21 @@ TEST_CASE("no lock is held when the handler leaves") {
 }
 
 TEST_CASE("the process aborts when the handler returns, and without one" * doctest::skip(checked())) {
-  CHECK(signal_of_child([](const char*) {}) == SIGABRT);
-  CHECK(signal_of_child(nullptr) == SIGABRT);
+  CHECK(signal_with([](const char*) {}) == SIGABRT);
+  CHECK(signal_with(nullptr) == SIGABRT);
+}
+
+TEST_CASE("a block that its owner freed at the same time, and uses again, does not end its slab" *
+          doctest::skip(checked())) {
+  CHECK(signal_of_child([] {
+          constexpr size_t kWholeSlab = 64 << 10;
+          for (int i = 0; i < 4; ++i) {  // so that the thread keeps some
+            void* first = hummock_malloc(kWholeSlab);
+            hummock_free(hummock_malloc(kWholeSlab));
+            hummock_free(first);
+          }
+          char* block = static_cast<char*>(hummock_malloc(kWholeSlab));
+          free_with_another(block);
+          for (int i = 0; i < 100; ++i) memset(hummock_malloc(kWholeSlab), 1, 64);
+        }) == SIGABRT);
 }
