@@ -197,10 +197,22 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   return user;
 }
 
+namespace {
+
+// The caller has claimed the block. `heap`: the one that was named; null: none was.
+void check_heap(const char* call, Record* record, const void* p, const UserHeap* heap) {
+  if (heap == nullptr || record->heap == heap) return;
+  report(report_line() << call << "(" << p << "): the block is of another heap", record);
+}
+
+}  // namespace
+
 // The block is claimed before it is read: nobody else can let it go meanwhile.
 void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
-  Record* record = live_record("realloc", p);
-  claim("realloc", record);
+  const char* call = heap == nullptr ? "realloc" : "hummock_heap_realloc";
+  Record* record = live_record(call, p);
+  claim(call, record);
+  check_heap(call, record, p, heap);
   if (heap == nullptr && !is_process_heap(record->heap)) heap = record->heap;
   void* fresh = allocate(heap, 0, size, zero);
   if (fresh == nullptr) {
@@ -224,9 +236,10 @@ size_t usable_size(const void* p) {
   return live_record("malloc_usable_size", p)->size;
 }
 
-void release(const char* call, void* p) {
+void release(const char* call, void* p, const UserHeap* heap) {
   Record* record = find_record(call, p);
   claim(call, record);
+  check_heap(call, record, p, heap);
   retire(record);
 }
 

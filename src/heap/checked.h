@@ -11,7 +11,8 @@ namespace hummock::heap::checked {
 void* allocate(UserHeap* heap, size_t align, size_t size, bool zero);
 void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
 size_t usable_size(const void* p);  // exactly the size that was asked for
-void release(const char* call, void* p);
+// `heap`: the one that the call names, as with reallocate; null: none.
+void release(const char* call, void* p, const UserHeap* heap = nullptr);
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
 // The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.

@@ -175,7 +175,7 @@ void* user_reallocate(UserHeap* heap, void* p, size_t size) {
 }
 
 void user_release(UserHeap* heap, void* p) {
-  if (is_checked()) return checked::release("hummock_heap_free", p);
+  if (is_checked()) return checked::release("hummock_heap_free", p, heap);
   if (const hummock_hooks_t* to = wanted_calls()) hooks::tell_released(to, p);
   user_give(heap, p);
 }

@@ -2,11 +2,18 @@
 // cache_inside.h.
 #include "space/cache.h"
 
+#include "base/message.h"
 #include "os/thread.h"
 #include "space/cache_inside.h"
 
 namespace hummock::space {
 namespace {
+
+[[noreturn]] __attribute__((noinline)) void bad_rest(const Space* space, uint64_t at) {
+  base::die(
+      base::Line() << "the block at " << payload(space->engine, at)
+                   << " in a thread's cache of a space was freed twice, or written to after it was freed");
+}
 
 // The cache that the thread used last; null: it is at its end, and uses the pool. A serial never comes again,
 // so the record of a space that is gone is not taken for another's.
@@ -18,21 +25,36 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit Near near = {0
 
 // ---- Inside a cache -------------------------------------------------------------------------------
 
-// A resting block's second word: only the cache's thread may write there, and not to the header, which
-// the neighbour's freer may be changing.
-uint64_t resting_mark(uint64_t at) {
+// A resting block's second word names the cache that it rests in: two threads that free one block at once may
+// both put it into a cache, and the one whose mark is gone when the block comes out is told. Only the cache's
+// thread may write there, and not to the header, which the neighbour's freer may be changing.
+uint64_t mark_of(uint64_t at) {
   return ~(at * 0xA0761D6478BD642Fu);
 }
-bool is_resting(const Engine* engine, uint64_t at) {
-  return __atomic_load_n(&word(const_cast<Engine*>(engine), at + kHeader), __ATOMIC_RELAXED) ==
-         resting_mark(at);
+
+__attribute__((noinline)) bool is_record(const Engine* engine, uint64_t at) {
+  if (at < engine->first || at >= figure(engine->end) || at % kGranule != engine->first % kGranule)
+    return false;
+  const uint64_t value = header(engine, at);
+  return is_sealed(value, at) && alignment_code(value) == kOwnRecord && (value & kFree) == 0;
+}
+
+// A program's bytes there would have to lead to a cache.
+__attribute__((always_inline)) inline bool rests(const Engine* engine, uint64_t at) {
+  const uint64_t cache =
+      __atomic_load_n(&word(const_cast<Engine*>(engine), at + kHeader), __ATOMIC_RELAXED) ^ mark_of(at);
+  return __builtin_expect(cache < kMostBytes, false) && is_record(engine, cache);
+}
+
+__attribute__((always_inline)) inline void set_mark(Engine* engine, uint64_t at, uint64_t mark) {
+  __atomic_store_n(&word(engine, at + kHeader), mark, __ATOMIC_RELAXED);
 }
 
 // `size` is the block's.
 __attribute__((always_inline)) inline void push(Engine* engine, Cache* cache, unsigned bin, uint64_t at,
                                                 uint64_t size) {
   word(engine, at) = cache->bins[bin].first;
-  __atomic_store_n(&word(engine, at + kHeader), resting_mark(at), __ATOMIC_RELAXED);
+  set_mark(engine, at, mark_of(at) ^ cache->at);
   cache->bins[bin].first = at;
   put(cache->bins[bin].count, cache->bins[bin].count + 1);
   put(cache->free_bytes, cache->free_bytes + size);
@@ -41,9 +63,11 @@ __attribute__((always_inline)) inline void push(Engine* engine, Cache* cache, un
 // The bin has one.
 __attribute__((always_inline)) inline uint64_t pop(Engine* engine, Cache* cache, unsigned bin) {
   const uint64_t at = cache->bins[bin].first;
+  const uint64_t mark = __atomic_load_n(&word(engine, at + kHeader), __ATOMIC_RELAXED);
+  if (__builtin_expect(mark != (mark_of(at) ^ cache->at), false)) bad_rest(cache->space, at);
   cache->bins[bin].first = word(engine, at);
   put(cache->bins[bin].count, cache->bins[bin].count - 1);
-  __atomic_store_n(&word(engine, at + kHeader), 0, __ATOMIC_RELAXED);
+  set_mark(engine, at, 0);
   put(cache->free_bytes, cache->free_bytes - size_in(header(engine, at)));
   return at;
 }
@@ -165,7 +189,7 @@ uint64_t refill(Space* space, Cache* cache, unsigned bin) {
     last = at;
   }
   // The caller's memory may hold the mark of a space that was there before.
-  if (last != 0) __atomic_store_n(&word(engine, last + kHeader), 0, __ATOMIC_RELAXED);
+  if (last != 0) set_mark(engine, last, 0);
   end(cache);
   leave(space);
   return last;
@@ -237,7 +261,7 @@ void free_cached(Space* space, void* p) {
   const uint64_t at = find_block<false>(space, "free", p, &value);
   if (__builtin_expect((value & kFromCache) == 0, false)) return space->pool_free(space, p);
   Engine* engine = space->engine;
-  if (__builtin_expect(is_resting(engine, at), false)) bad_block(space, "free", p);
+  if (__builtin_expect(rests(engine, at), false)) bad_block(space, "free", p);
   if (__builtin_expect(near.serial != space->serial, false)) return release_first(space, at);
   Cache* cache = near.cache;
   if (__builtin_expect(cache == nullptr || !begin(space, cache), false)) return release_to_pool(space, at);
@@ -251,6 +275,10 @@ void free_cached(Space* space, void* p) {
   }
   push(engine, cache, bin, at, size);
   end(cache);
+}
+
+bool is_in_cache(const Space* space, uint64_t at) {
+  return rests(space->engine, at);
 }
 
 void forget_cached(Space* space, uint64_t at) {

@@ -120,7 +120,7 @@ bool make_external(const hummock_space_options_t& options) {
     os::LockGuard guard(registry_lock);
     if (!internal_made && !make_internal()) return false;
   }
-  external_handle.lends = true;
+  external_handle.lends = external_handle.promised = true;
   if (!make(&external_handle, options)) return false;
   add_handle(&external_handle);
   __atomic_store_n(&external_made, true, __ATOMIC_RELEASE);

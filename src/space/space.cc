@@ -27,6 +27,17 @@ uint64_t take_closely(Space* space, uint64_t size, size_t align) {
   return align <= kGranule ? take_within_class(space->engine, size) : 0;
 }
 
+// What a program was promised at its start cannot be had after all.
+[[noreturn]] __attribute__((noinline)) void quit_without_memory(const Space* space) {
+  Line line;
+  line.text("no space of ")
+      .bytes(space->control->pending)
+      .text(" can be had for malloc at its first allocation");
+  if (space->lock == HUMMOCK_SPACE_REQUIRE) line << "; it was to be locked (see ulimit -l)";
+  if (space->huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
+  base::quit(line);
+}
+
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
@@ -49,7 +60,10 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
     if (const uint64_t at = take_closely(space, size, align)) return at;
   }
   if (control->pending != 0) {
-    if (!grow(space, control->pending - control->bytes)) return 0;
+    if (!grow(space, control->pending - control->bytes)) {
+      if (space->promised) quit_without_memory(space);
+      return 0;
+    }
     control->pending = 0;
     if (const uint64_t at = take_closely(space, size, align)) return at;
   }

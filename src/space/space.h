@@ -73,6 +73,7 @@ struct Space {
   bool huge_mapping;  // on reserved huge pages: all of `maximum` is mapped
   bool out_of_forks;  // it has NO_FORK
   bool creator;       // of a shared space: removes its name
+  bool promised;      // it serves the process's malloc: without its first memory the program ends
   bool lends;         // its lock is Control::lending
   bool fences;  // a thread that empties others' caches can make their threads execute a fence: see cache.cc
   uint32_t populate, lock, huge_pages, no_fork;
@@ -247,10 +248,15 @@ inline uint64_t find_block(const Space* space, const char* call, const void* p, 
   if ((value & kWrong) != 0) bad_block(space, call, p);
   return at;
 }
+// Does a block with the flag kFromCache rest in a thread's cache, because it was freed? In cache.cc.
+bool is_in_cache(const Space* space, uint64_t at);
+
 inline uint64_t live_block(const Space* space, const char* call, const void* p) {
   uint64_t value;
   const uint64_t at = find_block<true>(space, call, p, &value);
-  if (space->rest != nullptr && (value & kResting) != 0) bad_block(space, call, p);
+  static_assert(kResting == kFromCache);
+  if ((value & kResting) != 0 && (space->rest != nullptr || is_in_cache(space, at)))
+    bad_block(space, call, p);
   return at;
 }
 

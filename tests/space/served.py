@@ -115,6 +115,10 @@ class Served(unittest.TestCase):
         self.assertIn("no space of 400 GiB", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
+    def test_memory_that_cannot_be_had_at_the_first_allocation(self):
+        done = hummock("run", "--initial", "400G", "--reserve", "firstalloc", "--lock", "--", "sort", "/dev/null")
+        self.refused("no space of 400 GiB", "first allocation", done=done)
+
     def refused(self, *words, done):
         """The program did not run; one line says why, with these words."""
         self.assertEqual((done.stdout, done.returncode), ("", 125), done.stderr)

@@ -1,4 +1,9 @@
 // Eight threads in each thread mode, also under ThreadSanitizer.
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -201,4 +206,58 @@ TEST_CASE("a thread's cache goes back at its end, or when it says so") {
   }).join();
   CHECK(support::figures(space).cache_free_blocks == 0);
   CHECK(support::figures(space).live_blocks == 0);
+}
+
+namespace {
+
+int signal_of_child(void (*act)(hummock_space_t*)) {
+  hummock_space_options_t options = space_of(size_t{1} << 20, HUMMOCK_SPACE_SPIN);
+  options.cache_blocks = 32;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(STDERR_FILENO);
+    signal(SIGABRT, SIG_DFL);
+    act(hummock_space_create(&options, nullptr));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+// As if both had looked before either freed it, and both had put it into their caches.
+void free_in_two_threads(hummock_space_t* space) {
+  char* block = static_cast<char*>(hummock_space_malloc(space, 1000));
+  std::atomic<int> stage{0};
+  std::thread other([&] {
+    hummock_space_free(space, block);
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    hummock_space_malloc(space, 1000);
+  });
+  while (stage != 1) std::this_thread::yield();
+  memset(block, 0, 16);
+  hummock_space_free(space, block);
+  hummock_space_malloc(space, 1000);
+  stage = 2;
+  other.join();
+}
+
+}  // namespace
+
+TEST_CASE("a block that two threads freed at once does not come out of both caches") {
+  CHECK(signal_of_child(free_in_two_threads) == SIGABRT);
+}
+
+TEST_CASE("a block that rests in a cache is no live block") {
+  CHECK(signal_of_child([](hummock_space_t* space) {
+          void* block = hummock_space_malloc(space, 1000);
+          hummock_space_free(space, block);
+          hummock_space_realloc(space, block, 900);
+        }) == SIGABRT);
+  CHECK(signal_of_child([](hummock_space_t* space) {
+          void* block = hummock_space_malloc(space, 64);
+          hummock_space_free(space, block);
+          hummock_space_usable_size(space, block);
+        }) == SIGABRT);
 }
