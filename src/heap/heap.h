@@ -96,6 +96,7 @@ struct Heap {
   uint8_t near_cache;                   // of spans, where the processor is not known
   uint8_t hand;                         // the class that sweep() looked at last
   uint64_t holding[2];                  // a bit for each class that has free blocks or room for them, or had
+  uint64_t keeps[2];                    // a bit for each class whose full slabs the heap keeps: see retire()
   uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
@@ -127,6 +128,14 @@ struct Heap {
 static_assert(slab::kClasses <= 8 * sizeof(Heap::holding));
 inline void note_holding(Heap* heap, unsigned size_class) {
   heap->holding[size_class / 64] |= uint64_t{1} << (size_class % 64);
+}
+inline bool keeps_full(const Heap* heap, unsigned size_class) {
+  return (heap->keeps[size_class / 64] >> (size_class % 64) & 1) != 0;
+}
+inline void set_keeps_full(Heap* heap, unsigned size_class, bool keeps) {
+  const uint64_t bit = uint64_t{1} << (size_class % 64);
+  uint64_t& word = heap->keeps[size_class / 64];
+  word = keeps ? word | bit : word & ~bit;
 }
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);

@@ -40,6 +40,7 @@ constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at mo
 // holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;  // bytes
+constexpr size_t kLeastFrees = 8;
 constexpr unsigned kBlocksPerLook = 40;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {
@@ -296,6 +297,7 @@ void magazine_full(Bin* bin) {
 void after_direct_frees(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   size_t pause = kLeastPause / block_size(size_class);
+  if (pause < kLeastFrees) pause = kLeastFrees;
   const bool flushed = !bin.asked && flush_step(heap, size_class);
   if (bin.asked) {
     // So many frees share the cost of the next flush or refusal.
@@ -307,7 +309,7 @@ void after_direct_frees(Heap* heap, unsigned size_class) {
   const bool looks = !flushed && !pages::is_behind();  // not both in one call
   const unsigned most = looks ? look_at_own(heap) : UINT_MAX;
   if (pause > most) pause = most;
-  bin.direct = static_cast<uint16_t>(pause == 0 ? 1 : pause);
+  bin.direct = static_cast<uint16_t>(pause);
 }
 
 void sweep(Heap* heap, unsigned classes, unsigned except) {

@@ -43,15 +43,15 @@ bool is_as_wanted(const Heap* heap, const SlabHeader* slab) {
   return owner == mine || (owner == mine + kDirect && wants_direct(heap, slab));
 }
 
-// A slab with nothing left to hand out stops being current. The heap keeps it if its own thread frees into
-// it, or if the class frees straight to slabs. Otherwise it goes to the shard, so that any thread's free can
-// end it. A slab that the thread purges stays until that has ended.
+// A slab with nothing left to hand out stops being current. The heap keeps it if its own thread frees such
+// blocks (it took a slab of the class back), or if the class frees straight to slabs. Otherwise it goes to
+// the shard, so that any thread's free can end it. A slab that the thread purges stays until that has ended.
 void retire(Heap* heap, SlabHeader* slab) {
   if (slab->purging) {
     slab->full = true;
     return heap->full.push_back(slab);
   }
-  const bool stays = slab->home_frees || is_direct(heap->bins[slab->size_class]);
+  const bool stays = keeps_full(heap, slab->size_class) || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 

@@ -30,7 +30,7 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
   if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
   if (slab::returned_count(slab) > slab::kMostDrained) return false;
   if (!shard::reclaim(slab, heap)) return false;
-  slab->home_frees = true;
+  set_keeps_full(heap, slab->size_class, true);
   slab::drain(slab);
   keep_slab(heap, slab);
   return true;

@@ -24,7 +24,7 @@ HUMMOCK_RACY bool has_link(const SlabHeader* slab, char* block, bool tiny) {
   const auto* words = reinterpret_cast<const volatile uintptr_t*>(block);
   if (tiny) {
     const auto word = *reinterpret_cast<const volatile uint64_t*>(block);
-    return (word ^ slab::tiny_mask(block)) <= slab::kTinyEnd;
+    return slab::is_tiny_link(word ^ slab::tiny_mask(block));
   }
   const uintptr_t check = words[0], link = words[1];
   const bool like = !slab::kMarksLinks || (uint64_t{link ^ slab::secret()} >> 48) == 0;

@@ -89,7 +89,6 @@ struct SlabHeader {
   uint16_t slots;     // slots of the span
   uint16_t capacity;  // blocks it has room for
   bool listed;        // shared: it is in its shard's list. Guarded by the shard's lock.
-  bool home_frees;    // its own thread freed here after it was full: keep it when full again
   union {
     bool purging;  // slab: its owner purges pages, and takes none back meanwhile
     bool advised;  // huge: transparent huge pages were asked for

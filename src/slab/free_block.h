@@ -12,7 +12,7 @@
 // null. So neither kind of list is taken for the other when two threads free one block at once.
 //
 // A block of 8 bytes has one word: the next block's number in the slab, mixed with the block's address and
-// the secret. Anything else is not a free block.
+// the secret. Anything else is not a free block. The numbers of the two kinds of lists differ, too.
 #ifndef HUMMOCK_SLAB_FREE_BLOCK_H
 #define HUMMOCK_SLAB_FREE_BLOCK_H
 
@@ -93,6 +93,7 @@ __attribute__((always_inline)) inline bool looks_free(void* block) {
 // ---- Blocks of 8 bytes ---------------------------------------------------------------------------
 
 inline constexpr size_t kTinyEnd = kSlotSize / kTinySize;  // no block has this number: the end of the list
+inline constexpr size_t kTinyRemote = kTinyEnd + 1;        // in remote lists numbers are so much higher
 
 // A slab of them is one slot, so no header is needed to find a block's number, or a block near another one.
 inline size_t tiny_number(const void* block) {
@@ -110,9 +111,12 @@ inline uint64_t tiny_mask(const void* block) {
 inline uint64_t& tiny_word(void* block) {
   return *static_cast<uint64_t*>(block);  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn): never null
 }
-// The number of the next block, or kTinyEnd. If it is larger, the block is not free.
+// The number of the next block, or kTinyEnd; of either kind. If it is larger, the block is not free.
 inline uint64_t tiny_next(void* block) {
   return relaxed(tiny_word(block)) ^ tiny_mask(block);
+}
+inline bool is_tiny_link(uint64_t number) {
+  return number <= kTinyRemote + kTinyEnd;
 }
 inline void set_tiny_next(void* block, size_t number) {
   tiny_word(block) = tiny_mask(block) ^ number;

@@ -101,34 +101,7 @@ void check_free(const SlabHeader* slab, void* block) {
 
 }  // namespace
 
-base::OwnLine<uintptr_t> secret_word;
 base::OwnLine<ptrdiff_t> returned_bytes;
-
-void make_secret(uint64_t random) {
-  uint64_t word = random;
-  if (kMarksLinks) {
-    // Bits that are rare in a program's memory: no address, no small number, no text, no usual fraction.
-    const uint64_t upper = 0xe080 | (random >> 48 & 0x0f7f);
-    word = upper << 48 | (random & 0xffffffff0000) | upper;
-  }
-  set_relaxed(secret_word.value, static_cast<uintptr_t>(word));
-}
-
-void* next_remote_free(const SlabHeader* slab, void* block) {
-  if (is_tiny(slab)) {
-    void* next = next_free(slab, block);
-    return next == end_of(slab) ? nullptr : next;
-  }
-  return next_remote(block);
-}
-
-bool mark_free(const SlabHeader* slab, void* block) {
-  if (is_tiny(slab)) {
-    const uint64_t mask = tiny_mask(block);
-    return (__atomic_exchange_n(&tiny_word(block), mask ^ kTinyEnd, __ATOMIC_RELAXED) ^ mask) > kTinyEnd;
-  }
-  return !is_like_link(block, __atomic_exchange_n(&link_word(block), link_to(nullptr), __ATOMIC_RELAXED));
-}
 
 unsigned gone_pages(const SlabHeader* slab) {
   unsigned pages = relaxed(slab->gone.own) | leaving_pages(slab);
@@ -203,7 +176,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
   set_relaxed(slab->own_tried, 0u);
-  slab->home_frees = slab->full = slab->listed = slab->purging = false;
+  slab->full = slab->listed = slab->purging = false;
   set_relaxed(slab->gone.own, uint16_t{0});
   renew_notify(slab);
   set_relaxed(slab->kind, kind);

@@ -163,14 +163,18 @@ inline void link_free(const SlabHeader* slab, void* block, const void* next) {
   set_next(block, next);
 }
 // The slab may be another thread's, so its end, which its owner sets, is not looked at. Null: there is no
-// next.
+// next. The first is for blocks of 8 bytes that mark_free() marked, and aborts if somebody else freed the
+// block since.
+void link_remote_tiny(const SlabHeader* slab, void* block, const void* next);
 inline void link_remote(const SlabHeader* slab, void* block, const void* next) {
-  if (__builtin_expect(!is_tiny(slab), true)) return set_next_remote(block, next);
-  set_tiny_next(block, next == nullptr ? kTinyEnd : tiny_number(next));
+  __builtin_expect(is_tiny(slab), false) ? link_remote_tiny(slab, block, next) : set_next_remote(block, next);
+}
+// `end` is what the list ends in; kNoLink for a number that is no block's.
+inline void* next_tiny(void* block, uint64_t number, void* end) {
+  return number < kTinyEnd ? tiny_in_slab_of(block, number) : number == kTinyEnd ? end : kNoLink;
 }
 inline void* next_free_tiny(const SlabHeader* slab, void* block) {
-  const uint64_t number = tiny_next(block);
-  return number < kTinyEnd ? tiny_in_slab_of(block, number) : number == kTinyEnd ? end_of(slab) : kNoLink;
+  return next_tiny(block, tiny_next(block), end_of(slab));
 }
 inline void* next_free(const SlabHeader* slab, void* block) {
   return __builtin_expect(is_tiny(slab), false) ? next_free_tiny(slab, block) : next_of(block);
@@ -234,7 +238,7 @@ __attribute__((always_inline)) inline bool is_start(const SlabHeader* slot, uint
 
 // False: certainly not. True: check closely, with is_free of heap/diagnose.h.
 inline bool looks_free(const SlabHeader* slab, void* block) {
-  return is_tiny(slab) ? tiny_next(block) <= kTinyEnd : looks_free(block);
+  return is_tiny(slab) ? is_tiny_link(tiny_next(block)) : looks_free(block);
 }
 // May the block be in a list of the slab? Anything else there means that the list is broken.
 inline bool is_listable(const SlabHeader* slab, void* block) {

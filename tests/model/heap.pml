@@ -64,10 +64,11 @@ inline keep_slab() {
   list = (is_full -> FULL_LIST : PARTIAL)
 }
 
+// Which of the two is a matter of speed alone.
 inline retire() {
   if
-  :: atomic { home_frees -> keep_slab() }
-  :: else -> give_away()
+  :: atomic { true -> keep_slab() }
+  :: give_away()
   fi
 }
 

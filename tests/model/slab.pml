@@ -105,7 +105,6 @@ inline create() {
   assert(owner == NOBODY && holder == NOBODY && live == 0);
   assert((remote & ~QUEUED) == 0);
   holder = me;
-  home_frees = 0;
   is_full = 0;
   listed = 0;
   home = me;  // nobody reads it before a block is handed out

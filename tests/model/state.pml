@@ -76,7 +76,6 @@ byte shared_live;
 byte notify = WANT;
 bit listed;
 bit is_full;
-bit home_frees;
 byte live;              // blocks in use, as the slab counts
 byte link[BLOCKS + 1];  // 0 ends a chain
 #ifdef SWEEPS

@@ -43,7 +43,6 @@ life:
         owner = me;
 #endif
         atomic {
-          home_frees = 1;
           keep_slab();
           block[p] = OUT;  // the block is kept at hand: to be handed out, or freed to its slab
           p = 0;

@@ -69,10 +69,14 @@ int signal_with(void (*handler)(const char*)) {
 }
 
 // As if this thread had looked at the block before the other thread's free, and freed it after that.
-void free_with_another(char* block) {
+void free_with_another(char* block, size_t size) {
   std::thread([=] { hummock_free(block); }).join();
-  memset(block, 0, 2 * sizeof(void*));
+  memset(block, 0, size < 16 ? size : 16);
   hummock_free(block);
+}
+
+char* tiny_block() {
+  return static_cast<char*>(hummock_realloc(hummock_malloc(40), 8));
 }
 
 }  // namespace
@@ -137,7 +141,18 @@ TEST_CASE("a block that its owner freed at the same time, and uses again, does n
             hummock_free(first);
           }
           char* block = static_cast<char*>(hummock_malloc(kWholeSlab));
-          free_with_another(block);
+          free_with_another(block, kWholeSlab);
           for (int i = 0; i < 100; ++i) memset(hummock_malloc(kWholeSlab), 1, 64);
+        }) == SIGABRT);
+}
+
+TEST_CASE("a block of 8 bytes that its owner freed at the same time is in no list twice" *
+          doctest::skip(checked())) {
+  CHECK(signal_of_child([] {
+          std::thread([] {
+            char* block = tiny_block();
+            tiny_block();
+            free_with_another(block, 8);
+          }).join();  // what the thread leaves is looked at
         }) == SIGABRT);
 }
