@@ -40,7 +40,7 @@ constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at mo
 // holds.
 constexpr size_t kFreesPerFlushed = 4;
 constexpr size_t kLeastPause = 16 << 10;  // bytes
-constexpr size_t kLeastFrees = 8;
+constexpr size_t kLeastFrees = 8;         // the same for large blocks, which reach that at once
 constexpr unsigned kBlocksPerLook = 40;
 
 constexpr unsigned in_bounds(size_t blocks, unsigned least, unsigned most) {

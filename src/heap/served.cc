@@ -74,8 +74,7 @@ void start() {
   if (!make(&o)) {
     Line line;
     line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(describe(errno));
-    if (o.lock != HUMMOCK_SPACE_OFF) line << "; it was to be locked (see ulimit -l)";
-    if (o.huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
+    space::add_wants(&line, o.lock, o.huge_pages);
     base::quit(line);
   }
   __atomic_store_n(&serving, space::external(), __ATOMIC_RELEASE);

@@ -33,8 +33,7 @@ uint64_t take_closely(Space* space, uint64_t size, size_t align) {
   line.text("no space of ")
       .bytes(space->control->pending)
       .text(" can be had for malloc at its first allocation");
-  if (space->lock == HUMMOCK_SPACE_REQUIRE) line << "; it was to be locked (see ulimit -l)";
-  if (space->huge_pages == HUMMOCK_SPACE_REQUIRE) line << "; it was to stand in huge pages";
+  add_wants(&line, space->lock, space->huge_pages);
   base::quit(line);
 }
 
@@ -89,6 +88,11 @@ __attribute__((noinline)) void* allocate_more(Space* space, uint64_t size, size_
   leave(space);
   errno = at == 0 ? ENOMEM : saved;
   return at == 0 ? nullptr : payload(engine, at);
+}
+
+void add_wants(Line* line, uint32_t lock, uint32_t huge_pages) {
+  if (lock == HUMMOCK_SPACE_REQUIRE) *line << "; it was to be locked (see ulimit -l)";
+  if (huge_pages == HUMMOCK_SPACE_REQUIRE) *line << "; it was to stand in huge pages";
 }
 
 [[noreturn]] __attribute__((noinline)) void bad_block(const Space* space, const char* call, const void* p) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "base/message.h"
 #include "hummock/hummock.h"
 #include "hummock/page.h"
 #include "space/lending.h"
@@ -227,6 +228,8 @@ bool grow(Space* space, uint64_t bytes);
 
 // Chooses the handle's malloc and free.
 void set_calls(Space* space);
+// Adds to a message that no memory can be had what was asked of it (hummock_space_options_t).
+void add_wants(base::Line* line, uint32_t lock, uint32_t huge_pages);
 [[noreturn]] void bad_block(const Space* space, const char* call, const void* p);
 
 // Finds the live block whose payload is p. Otherwise prints a line that names `call` and says what p is, and

@@ -1,14 +1,12 @@
 // Eight threads in each thread mode, also under ThreadSanitizer.
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include "space_support.h"
+#include "support/capture.h"
 
 namespace {
 
@@ -210,19 +208,10 @@ TEST_CASE("a thread's cache goes back at its end, or when it says so") {
 
 namespace {
 
-int signal_of_child(void (*act)(hummock_space_t*)) {
+bool aborts(void (*act)(hummock_space_t*)) {
   hummock_space_options_t options = space_of(size_t{1} << 20, HUMMOCK_SPACE_SPIN);
   options.cache_blocks = 32;
-  const pid_t child = fork();
-  if (child == 0) {
-    close(STDERR_FILENO);
-    signal(SIGABRT, SIG_DFL);
-    act(hummock_space_create(&options, nullptr));
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return support::ending_of([&] { act(hummock_space_create(&options, nullptr)); }).aborted;
 }
 
 // As if both had looked before either freed it, and both had put it into their caches.
@@ -246,18 +235,18 @@ void free_in_two_threads(hummock_space_t* space) {
 }  // namespace
 
 TEST_CASE("a block that two threads freed at once does not come out of both caches") {
-  CHECK(signal_of_child(free_in_two_threads) == SIGABRT);
+  CHECK(aborts(free_in_two_threads));
 }
 
 TEST_CASE("a block that rests in a cache is no live block") {
-  CHECK(signal_of_child([](hummock_space_t* space) {
-          void* block = hummock_space_malloc(space, 1000);
-          hummock_space_free(space, block);
-          hummock_space_realloc(space, block, 900);
-        }) == SIGABRT);
-  CHECK(signal_of_child([](hummock_space_t* space) {
-          void* block = hummock_space_malloc(space, 64);
-          hummock_space_free(space, block);
-          hummock_space_usable_size(space, block);
-        }) == SIGABRT);
+  CHECK(aborts([](hummock_space_t* space) {
+    void* block = hummock_space_malloc(space, 1000);
+    hummock_space_free(space, block);
+    hummock_space_realloc(space, block, 900);
+  }));
+  CHECK(aborts([](hummock_space_t* space) {
+    void* block = hummock_space_malloc(space, 64);
+    hummock_space_free(space, block);
+    hummock_space_usable_size(space, block);
+  }));
 }

@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <hummock/hummock.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <string>
 #include <thread>
 
+#include "support/capture.h"
 #include "support/figures.h"
 
 namespace {
+
+using support::contains;
 
 // The options are read at the first call that may allocate.
 bool checked() {
@@ -38,34 +38,18 @@ std::string message_of(Call call) {
   return said;
 }
 
-bool contains(const std::string& text, const char* words) {
-  return text.find(words) != std::string::npos;
-}
-
 char* block_of_another_thread(size_t size) {
   char* block = nullptr;
   std::thread([&] { block = static_cast<char*>(hummock_malloc(size)); }).join();
   return block;
 }
 
-template <class Call>
-int signal_of_child(Call call) {
-  const pid_t child = fork();
-  if (child == 0) {
-    close(STDERR_FILENO);
-    call();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-}
-
-int signal_with(void (*handler)(const char*)) {
-  return signal_of_child([=] {
-    hummock_on_bad_pointer(handler);
-    hummock_free(static_data);
-  });
+bool aborts_with(void (*handler)(const char*)) {
+  return support::ending_of([=] {
+           hummock_on_bad_pointer(handler);
+           hummock_free(static_data);
+         })
+      .aborted;
 }
 
 // As if this thread had looked at the block before the other thread's free, and freed it after that.
@@ -127,13 +111,13 @@ TEST_CASE("no lock is held when the handler leaves") {
 }
 
 TEST_CASE("the process aborts when the handler returns, and without one" * doctest::skip(checked())) {
-  CHECK(signal_with([](const char*) {}) == SIGABRT);
-  CHECK(signal_with(nullptr) == SIGABRT);
+  CHECK(aborts_with([](const char*) {}));
+  CHECK(aborts_with(nullptr));
 }
 
 TEST_CASE("a block that its owner freed at the same time, and uses again, does not end its slab" *
           doctest::skip(checked())) {
-  CHECK(signal_of_child([] {
+  CHECK(support::ending_of([] {
           constexpr size_t kWholeSlab = 64 << 10;
           for (int i = 0; i < 4; ++i) {  // so that the thread keeps some
             void* first = hummock_malloc(kWholeSlab);
@@ -143,16 +127,16 @@ TEST_CASE("a block that its owner freed at the same time, and uses again, does n
           char* block = static_cast<char*>(hummock_malloc(kWholeSlab));
           free_with_another(block, kWholeSlab);
           for (int i = 0; i < 100; ++i) memset(hummock_malloc(kWholeSlab), 1, 64);
-        }) == SIGABRT);
+        }).aborted);
 }
 
 TEST_CASE("a block of 8 bytes that its owner freed at the same time is in no list twice" *
           doctest::skip(checked())) {
-  CHECK(signal_of_child([] {
+  CHECK(support::ending_of([] {
           std::thread([] {
             char* block = tiny_block();
             tiny_block();
             free_with_another(block, 8);
           }).join();  // what the thread leaves is looked at
-        }) == SIGABRT);
+        }).aborted);
 }
