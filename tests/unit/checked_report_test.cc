@@ -198,3 +198,25 @@ TEST_CASE("what is no block is told apart") {
   CHECK(alignment.aborted);
   CHECK(contains(alignment.said, "asked with alignment 64, not 128"));
 }
+
+TEST_CASE("a block that is given to a heap it is not of is told") {
+  hummock_heap_t* one = hummock_heap_create();
+  hummock_heap_t* other = hummock_heap_create();
+  const auto of_other = [](const Ending& ending) {
+    INFO(ending.said);
+    CHECK(ending.aborted);
+    CHECK(contains(ending.said, "the block is of another heap"));
+    CHECK(contains(ending.said, "  allocated by thread "));
+  };
+  for (const size_t size : {size_t{16}, size_t{1000}, size_t{100000}, 3 * kMiB}) {
+    of_other(ending_of([=] { hummock_heap_free(other, hummock_heap_malloc(one, size)); }));
+    of_other(ending_of([=] { hummock_heap_realloc(other, hummock_heap_malloc(one, size), 2 * size); }));
+    of_other(ending_of([=] { hummock_heap_free(other, hummock_malloc(size)); }));
+    CHECK_FALSE(ending_of([=] {
+                  hummock_heap_free(one, hummock_heap_malloc(one, size));
+                  hummock_free(hummock_heap_realloc(other, hummock_heap_malloc(other, size), 2 * size));
+                }).aborted);
+  }
+  hummock_heap_destroy(one);
+  hummock_heap_destroy(other);
+}
