@@ -21,7 +21,8 @@ uint64_t take_any(Space* space, uint64_t size, size_t align) {
 }
 
 // Before a refusal, and while one threatens: what was just freed may stand behind others of its class, which
-// came there from caches or from other threads.
+// came there from caches or from other threads. And the calls of an owner with a cache have asked for whole
+// cache lines, where less would do.
 uint64_t take_closely(Space* space, uint64_t size, size_t align) {
   if (const uint64_t at = take_any(space, size, align)) return at;
   return align <= kGranule ? take_within_class(space->engine, size) : 0;
@@ -40,8 +41,7 @@ uint64_t take_closely(Space* space, uint64_t size, size_t align) {
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
-  const uint64_t near = align <= kGranule ? take_within_class(space->engine, size) : 0;
-  if (near != 0) return near;
+  if (const uint64_t at = take_closely(space, size, align)) return at;
   if (space->engine->open != 0) {
     close_open(space->engine);
     if (const uint64_t at = take_closely(space, size, align)) return at;
@@ -304,8 +304,9 @@ void* reallocate(Space* space, void* p, size_t request) {
     if (is_cached) forget_cached(space, at);
     if (space->rest != nullptr) end_run(engine, space->rest);
     const size_t whole = request + before;
-    const uint64_t size = space->rest != nullptr ? resting_size(whole) : block_size(whole);
-    const bool in_place = resize(engine, at, size);
+    // Whole cache lines if they can be had, else what is enough.
+    const bool lined = space->rest != nullptr && resize(engine, at, resting_size(whole));
+    const bool in_place = lined || resize(engine, at, block_size(whole));
     leave(space);
     if (in_place) {
       if (space->zero) zero_room(space, p, request < room ? request : room);

@@ -198,6 +198,7 @@ class Run {
     });
     if (moved == nullptr) {
       shadow_.check(at);
+      expect(size > block.usable, "realloc to what the block has room for");
       return expect(error == ENOMEM, "errno of realloc's refusal");
     }
     expect(support::intact(moved, block.tag, block.written, std::min(block.asked, size)),

@@ -315,6 +315,21 @@ TEST_CASE("all of a space can be had, whatever was cut and freed before") {
   }
 }
 
+TEST_CASE("a full space gives what just fits, also where whole lines do not") {
+  for (size_t size = 2049; size < 9000; size += 48) {
+    CAPTURE(size);
+    Space space(resting_space(kMiB));
+    void* hole = hummock_space_memalign(space, 32, size + 16);  // not whole lines
+    while (hummock_space_malloc(space, 1) != nullptr) {
+    }
+    hummock_space_free(space, hole);
+    void* block = hummock_space_malloc(space, size);
+    CHECK(block != nullptr);
+    CHECK(hummock_space_realloc(space, block, hummock_space_usable_size(space, block)) == block);
+    CHECK(hummock_space_realloc(space, block, size - 1) == block);
+  }
+}
+
 TEST_CASE("what is freed does not raise the peak that a program needs") {
   Space space(resting_space(16 * kMiB));
   for (int i = 0; i < 200; ++i) {
