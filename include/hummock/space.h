@@ -115,7 +115,8 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(3)
     HUMMOCK_ALLOC_ALIGN(2) void* hummock_space_memalign(hummock_space_t* space, size_t alignment,
                                                         size_t size) HUMMOCK_NOEXCEPT;
 /* As realloc: a NULL block is malloc, size 0 frees and returns NULL, on failure the block is untouched. A
- * block grows in place if the memory behind it is free. A block from memalign keeps its alignment. */
+ * block grows in place if the memory behind it is free; what it has room for is never refused. A block from
+ * memalign keeps its alignment. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(3) void* hummock_space_realloc(
     hummock_space_t* space, void* block, size_t size) HUMMOCK_NOEXCEPT;
 /* Frees `block`; NULL does nothing. Leaves errno as it is. */

@@ -21,11 +21,13 @@ uint64_t take_any(Space* space, uint64_t size, size_t align) {
 }
 
 // Before a refusal, and while one threatens: what was just freed may stand behind others of its class, which
-// came there from caches or from other threads. And the calls of an owner with a cache have asked for whole
-// cache lines, where less would do.
-uint64_t take_closely(Space* space, uint64_t size, size_t align) {
-  if (const uint64_t at = take_any(space, size, align)) return at;
+// came there from caches or from other threads.
+uint64_t take_near(Space* space, uint64_t size, size_t align) {
   return align <= kGranule ? take_within_class(space->engine, size) : 0;
+}
+uint64_t take_closely(Space* space, uint64_t size, size_t align) {
+  const uint64_t at = take_any(space, size, align);
+  return at != 0 ? at : take_near(space, size, align);
 }
 
 // What a program was promised at its start cannot be had after all.
@@ -41,7 +43,10 @@ uint64_t take_closely(Space* space, uint64_t size, size_t align) {
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
-  if (const uint64_t at = take_closely(space, size, align)) return at;
+  // An owner with a cache has asked for whole cache lines so far, where less may do.
+  const bool asked_more = space->rest != nullptr;
+  const uint64_t near = asked_more ? take_closely(space, size, align) : take_near(space, size, align);
+  if (near != 0) return near;
   if (space->engine->open != 0) {
     close_open(space->engine);
     if (const uint64_t at = take_closely(space, size, align)) return at;
