@@ -43,7 +43,7 @@ uint64_t take_closely(Space* space, uint64_t size, size_t align) {
 // Others' frees may wait, the space may not have its memory yet, or may expand. Entered.
 uint64_t take_more(Space* space, uint64_t size, size_t align) {
   Control* control = space->control;
-  // An owner with a cache has asked for whole cache lines so far, where less may do.
+  // The calls of an owner with a cache have asked for whole cache lines; less may do.
   const bool asked_more = space->rest != nullptr;
   const uint64_t near = asked_more ? take_closely(space, size, align) : take_near(space, size, align);
   if (near != 0) return near;

@@ -199,7 +199,7 @@ TEST_CASE("what is no block is told apart") {
   CHECK(contains(alignment.said, "asked with alignment 64, not 128"));
 }
 
-TEST_CASE("a block that is given to a heap it is not of is told") {
+TEST_CASE("a block that is given to a heap other than its own is reported") {
   hummock_heap_t* one = hummock_heap_create();
   hummock_heap_t* other = hummock_heap_create();
   const auto of_other = [](const Ending& ending) {
