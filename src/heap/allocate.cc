@@ -83,19 +83,6 @@ __attribute__((noinline)) void* tick_in_turn(void* block) {
   return block;
 }
 
-// Its memory was used, and is not cleared; null: none at hand.
-__attribute__((always_inline)) inline const SlabHeader* near_span(size_t size) {
-  const Heap* heap = thread_heap;
-  return size <= kMaxNear && heap->attached ? take_near(heap, size) : nullptr;
-}
-
-__attribute__((always_inline)) inline void* near_block(const SlabHeader* span) {
-  Heap* heap = thread_heap;
-  count_drawn(heap, span->bytes, 1);
-  heap->reused_bytes += span->bytes;
-  return __builtin_expect(takes_turn(heap), false) ? tick_in_turn(span->start) : span->start;
-}
-
 __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero) {
   if (thread_heap == &empty_heap) attach();
   const bool in_span = size <= pages::kMaxSpanSlots * kSlotSize;
@@ -111,10 +98,32 @@ __attribute__((noinline)) void* large_block(size_t size, size_t align, bool zero
   return block;
 }
 
+// The entry of the near cache led to a span of another length.
+__attribute__((noinline)) void* past_entry(unsigned entry, SlabHeader* span, size_t size, bool zero) {
+  pages::leave_entry(entry, span);
+  return large_block(size, kSlotSize, zero);
+}
+
+// A block above the classes, for no first-class heap. What is not usual is a tail call, so that malloc saves
+// no registers.
+__attribute__((always_inline)) inline void* span_block(size_t size, bool zero) {
+  Heap* heap = thread_heap;
+  const bool near = size <= kMaxNear && heap->attached;
+  if (__builtin_expect(!near, false)) return large_block(size, kSlotSize, zero);
+  const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
+  const unsigned entry = near_entry(heap, slots);
+  SlabHeader* span = pages::take_entry(entry, Kind::large);
+  if (__builtin_expect(span == nullptr, false)) return large_block(size, kSlotSize, zero);
+  if (__builtin_expect(span->slots != slots, false)) return past_entry(entry, span, size, zero);
+  heap->drawn_blocks += 1;
+  heap->reused_bytes += span->bytes;
+  if (zero) memset(span->start, 0, span->bytes);
+  return __builtin_expect(takes_turn(heap), false) ? tick_in_turn(span->start) : span->start;
+}
+
 // Apart, so that allocate_medium saves no registers.
-__attribute__((noinline)) void* span_block(size_t size) {
-  const SlabHeader* span = near_span(size);
-  return __builtin_expect(span != nullptr, true) ? near_block(span) : large_block(size, kSlotSize, false);
+__attribute__((noinline)) void* plain_span_block(size_t size) {
+  return span_block(size, false);
 }
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
@@ -159,7 +168,7 @@ void* plain_block(size_t size) {
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  return span_block(size);
+  return plain_span_block(size);
 }
 
 // There are samples, and this block is none. False where a mode sees every call, and for threads without a
@@ -199,9 +208,9 @@ void* allocate_medium(size_t size) {
     void* block = pop(bin);
     return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
   }
-  // A late reader may come with a size that is small: near_span is for larger ones alone.
+  // A late reader may come with a size that is small: span_block is for larger ones alone.
   if (__builtin_expect(size <= slab::kMaxSmall, false)) return watched_medium(size);
-  return span_block(size);
+  return plain_span_block(size);
 }
 
 void* allocate_medium_new(size_t size) {
@@ -212,10 +221,7 @@ void* allocate_medium_new(size_t size) {
 namespace {
 
 __attribute__((always_inline)) inline void* zeroed_block(size_t size) {
-  if (size > slab::kMaxSmall) {
-    const SlabHeader* span = near_span(size);
-    return span != nullptr ? memset(near_block(span), 0, span->bytes) : large_block(size, kSlotSize, true);
-  }
+  if (size > slab::kMaxSmall) return span_block(size, true);
   const unsigned size_class = slab::class_of(size == 0 ? 1 : size);
   Bin* bin = &thread_heap->bins[size_class];
   void* block = pop(bin);

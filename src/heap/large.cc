@@ -78,6 +78,16 @@ void release_far(SlabHeader* header, Kind kind) {
   if (kind == Kind::huge ? tick_pending() : pages::is_behind()) tick(kCallsAfterFree);
 }
 
+void free_far(const char* call, SlabHeader* header) {
+  claim_span(call, header);
+  release_far(header, Kind::large);
+}
+
+void keep_elsewhere(SlabHeader* header, unsigned entry, SlabHeader* before) {
+  SlabHeader* other = pages::keep_in_other(entry, before, header);
+  if (other != nullptr) release_far(other, Kind::large);
+}
+
 void release_large(SlabHeader* header, Kind kind) {
   if (UserHeap* owner = header->user) {
     owner->large.remove(header);

@@ -11,21 +11,16 @@ namespace hummock::heap {
 // `owner` is a first-class heap (locked by the caller) or null. *zeroed says whether it reads zero.
 void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed);
 
-// Takes a block of at most kMaxNear bytes from the processor's near cache, for no first-class heap; null:
-// none.
+// Blocks of at most kMaxNear bytes have an entry in the processor's near cache. Threads that take turns on a
+// processor share it.
 inline constexpr size_t kMaxNear = pages::kNearLengths * kSlotSize;
-// Threads that take turns on a processor share its near cache.
-inline unsigned near_cache(const Heap* heap) {
-  return os::processor(heap->near_cache) % pages::kNearCaches;
-}
-inline SlabHeader* take_near(const Heap* heap, size_t size) {
-  const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
-  return pages::take_near(near_cache(heap), slots);
+inline unsigned near_entry(const Heap* heap, unsigned slots) {
+  return pages::near_entry(os::processor(heap->near_cache), slots);
 }
 
 // Claims the block for the caller's free or move: a span's kind is free from now on, and a huge block's start
 // is no longer in the region map. A thread that comes second is reported.
-[[noreturn]] void claimed_before(const char* call, const void* start);
+void claimed_before(const char* call, const void* start);
 inline void claim_span(const char* call, SlabHeader* header) {
   Kind kind = Kind::large, free = Kind::free;
   // Relaxed: nobody else looks at the block's fields from here on.
@@ -40,15 +35,19 @@ void clear_large(SlabHeader* header);
 
 // Returns a claimed block to the page heap, past the near caches; a huge block, too.
 void release_far(SlabHeader* header, Kind kind);
-// The counterpart of take_near, for large blocks of all lengths. Reports a thread that comes second.
+// The same for a block above kMaxNear that is not yet claimed.
+void free_far(const char* call, SlabHeader* header);
+// The block's span is cached, but the entry led to `before`.
+void keep_elsewhere(SlabHeader* header, unsigned entry, SlabHeader* before);
+// Frees a large block of no first-class heap, of any length. Reports a thread that comes second. What is not
+// usual is a tail call, so that this needs no stack frame.
 inline void free_span(const char* call, const Heap* heap, SlabHeader* header) {
-  SlabHeader* other = header;
   const unsigned slots = header->slots;
-  if (slots > pages::kNearLengths)
-    claim_span(call, header);
-  else if (!pages::keep_near(near_cache(heap), header, slots, &other))
-    claimed_before(call, header->start);
-  if (other != nullptr) release_far(other, Kind::large);
+  if (__builtin_expect(slots > pages::kNearLengths, false)) return free_far(call, header);
+  const unsigned entry = near_entry(heap, slots);
+  if (__builtin_expect(!pages::make_cached(header, entry), false)) return claimed_before(call, header->start);
+  SlabHeader* before = pages::look_at_entry(entry);
+  if (__builtin_expect(before != header, false)) keep_elsewhere(header, entry, before);
 }
 
 // Frees a claimed block; its first-class heap, if it has one, is locked.

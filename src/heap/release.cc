@@ -211,15 +211,10 @@ __attribute__((noinline)) void release_any_foreign(void* p, SlabHeader* slot, He
   slab != nullptr ? release_remote(heap, slab, p, check) : release_other(p);
 }
 
-// Most often a large block. For threads without a heap, too.
-__attribute__((noinline)) void release_large_or_other(void* p, SlabHeader* slot, Heap* heap) {
-  is_large(slot, p) ? free_span("free", heap, slot) : release_any_foreign(p, slot, heap);
-}
-
-// The usual case: a block of at most 8 KiB in the first slot of a slab. The same as release_any_foreign.
-__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
-  const bool foreign = kind_of(slot) == Kind::slab && !slab::is_tiny(slot) && relaxed(slot->home) != heap;
-  if (__builtin_expect(!foreign || !heap->attached, false)) return release_large_or_other(p, slot, heap);
+// The usual case: a block of at most 8 KiB, in the first slot of a slab. The same as release_any_foreign.
+__attribute__((always_inline)) inline void release_foreign_block(void* p, SlabHeader* slot, Heap* heap) {
+  const bool foreign = !slab::is_tiny(slot) && relaxed(slot->home) != heap;
+  if (__builtin_expect(!foreign || !heap->attached, false)) return release_any_foreign(p, slot, heap);
   os::fetch_for_write(p);
   const bool starts = slab::product_of(slab::row_of(slot), p) < relaxed(slot->free_bound);
   if (__builtin_expect(!starts, false)) return release_any_foreign(p, slot, heap);
@@ -227,6 +222,13 @@ __attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* 
   const bool live = !slab::looks_free(p) && relaxed(slot->free_bound) != 0;
   if (__builtin_expect(!live, false)) return release_any_foreign(p, slot, heap);
   add_remote(heap, slot, p, check);
+}
+
+// Most often another thread's block, a large one, or null. For threads without a heap, too.
+__attribute__((noinline)) void release_not_own(void* p, SlabHeader* slot, Heap* heap) {
+  if (kind_of(slot) == Kind::slab) return release_foreign_block(p, slot, heap);
+  if (is_large(slot, p)) return free_span("free", heap, slot);
+  if (p != nullptr) release_any_foreign(p, slot, heap);
 }
 
 // kSeen: a mode sees every call, and what is not plainly the thread's own takes the long way.

@@ -36,7 +36,7 @@ unsigned row_for(uint32_t tag) {
 
 void settle_tag(Heap* heap) {
   Row& row = rows[heap->tag_row];
-  __atomic_fetch_add(&row.bytes, heap->drawn_bytes, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&row.bytes, heap->drawn_bytes + heap->reused_bytes, __ATOMIC_RELAXED);
   __atomic_fetch_add(&row.blocks, heap->drawn_blocks, __ATOMIC_RELAXED);
   __atomic_fetch_add(&row.reused, heap->reused_bytes, __ATOMIC_RELAXED);
   heap->drawn_bytes = heap->drawn_blocks = heap->reused_bytes = 0;
@@ -67,7 +67,7 @@ __attribute__((no_sanitize("thread"))) void sum_tags(TagTotal (&totals)[kTags]) 
   for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record) {
     const unsigned row = heap->tag_row;
     if (row >= kTags) continue;
-    totals[row].bytes += heap->drawn_bytes;
+    totals[row].bytes += heap->drawn_bytes + heap->reused_bytes;
     totals[row].blocks += heap->drawn_blocks;
     totals[row].reused += heap->reused_bytes;
   }

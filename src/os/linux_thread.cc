@@ -38,11 +38,12 @@ namespace hummock::os {
 
 intptr_t processor_at;
 
-// glibc registers each thread with the kernel. An emulator or an old kernel refuses; then the number is
-// negative, or the size 0.
+// glibc registers each thread with the kernel. An emulator or an old kernel refuses; then the size is 0. A
+// thread that is not registered reads 0 in cpu_id_start, which is never negative.
 void find_processor() {
 #if __has_include(<sys/rseq.h>)
-  if (__rseq_size != 0) processor_at = __rseq_offset + static_cast<intptr_t>(offsetof(struct rseq, cpu_id));
+  if (__rseq_size != 0)
+    processor_at = __rseq_offset + static_cast<intptr_t>(offsetof(struct rseq, cpu_id_start));
 #endif
 }
 

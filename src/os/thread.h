@@ -23,10 +23,9 @@ inline uintptr_t thread_address() {
 extern intptr_t processor_at HUMMOCK_HIDDEN;
 // The processor on which the thread runs, or ran a moment ago; `otherwise` if only a system call would tell.
 inline unsigned processor(unsigned otherwise) {
-  if (processor_at == 0) return otherwise;
-  const auto* number = reinterpret_cast<const int*>(thread_address() + static_cast<uintptr_t>(processor_at));
-  const int now = __atomic_load_n(number, __ATOMIC_RELAXED);
-  return now < 0 ? otherwise : static_cast<unsigned>(now);
+  if (__builtin_expect(processor_at == 0, false)) return otherwise;
+  const uintptr_t number = thread_address() + static_cast<uintptr_t>(processor_at);
+  return __atomic_load_n(reinterpret_cast<const unsigned*>(number), __ATOMIC_RELAXED);
 }
 void find_processor();
 }  // namespace hummock::os

@@ -4,8 +4,8 @@
 
 namespace hummock::pages {
 
-NearCache near_caches[kNearCaches];
-FarEntry far_cache[kFarLengths];
+static_assert(kNearLengths * sizeof(SlabHeader*) == 64 || sizeof(void*) != 8);
+alignas(64) SlabHeader* cache_entries[kEntries];
 
 namespace {
 
@@ -24,23 +24,24 @@ uint32_t most_open() {
   return static_cast<uint32_t>(bound_by_use(kLeastOpen, kShare) / kSlotSize);
 }
 
-struct Entry {
-  SlabHeader*& span;
-  unsigned slots;
-};
-Entry entry_of(unsigned number) {
-  const unsigned far = kNearCaches * kNearLengths;
-  if (number >= far) return {far_cache[number - far].span, number - far + 1};
-  return {near_caches[number / kNearLengths].entry[number % kNearLengths], number % kNearLengths + 1};
+// Spans taken from the far cache so far, by length - 1: figures. Two threads that count at once may count
+// once.
+size_t far_taken[kFarLengths];
+
+unsigned far_entry(unsigned slots) {
+  return kNearEntries + slots - 1;
+}
+unsigned length_of(unsigned entry) {
+  return entry >= kNearEntries ? entry - kNearEntries + 1 : entry % kNearLengths + 1;
 }
 
 }  // namespace
 
 SlabHeader* close_entry(unsigned number) {
-  const Entry entry = entry_of(number);
-  if (relaxed(entry.span) == nullptr) return nullptr;
-  SlabHeader* before = __atomic_exchange_n(&entry.span, nullptr, __ATOMIC_SEQ_CST);
-  if (before != nullptr) __atomic_fetch_sub(&open_slots.value, entry.slots, __ATOMIC_RELAXED);
+  SlabHeader*& entry = cache_entries[number];
+  if (relaxed(entry) == nullptr) return nullptr;
+  SlabHeader* before = __atomic_exchange_n(&entry, nullptr, __ATOMIC_SEQ_CST);
+  if (before != nullptr) __atomic_fetch_sub(&open_slots.value, length_of(number), __ATOMIC_RELAXED);
   return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
 }
 
@@ -56,22 +57,24 @@ SlabHeader* take_excess(bool refused) {
   return nullptr;
 }
 
-// The entry led to a span that had gone elsewhere, with another length, and is cached there. We own it now.
-SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span) {
+// The entry led to a span that had gone elsewhere, with another length, and was cached there.
+void leave_entry(unsigned entry, SlabHeader* span) {
   SlabHeader* expected = span;
-  __atomic_compare_exchange_n(&entry, &expected, kOpen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  __atomic_compare_exchange_n(&cache_entries[entry], &expected, kOpen, false, __ATOMIC_RELAXED,
+                              __ATOMIC_RELAXED);
   release_span(span);
-  return nullptr;
 }
 
-SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span, unsigned slots) {
+SlabHeader* keep_in_other(unsigned entry, SlabHeader* before, SlabHeader* span) {
+  const unsigned slots = length_of(entry);
   bool may = true;
   if (before == nullptr) {
     may = relaxed(open_slots.value) + slots <= most_open();
     if (may) __atomic_fetch_add(&open_slots.value, slots, __ATOMIC_RELAXED);
   }
   SlabHeader* expected = before;
-  if (may && __atomic_compare_exchange_n(&entry, &expected, span, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+  if (may && __atomic_compare_exchange_n(&cache_entries[entry], &expected, span, false, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_RELAXED))
     return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
   if (may && before == nullptr) __atomic_fetch_sub(&open_slots.value, slots, __ATOMIC_RELAXED);
   // Another entry may lead to it, from where somebody took it.
@@ -80,36 +83,40 @@ SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* sp
 
 SlabHeader* take_far(unsigned slots) {
   if (slots > kFarLengths) return nullptr;
-  FarEntry& entry = far_cache[slots - 1];
-  SlabHeader* span = take_entry(entry.span, slots, Kind::free);
-  if (span != nullptr) set_relaxed(entry.taken, relaxed(entry.taken) + 1);
+  SlabHeader* span = take_entry(far_entry(slots), Kind::free);
+  if (span == nullptr) return nullptr;
+  if (span->slots != slots) {
+    leave_entry(far_entry(slots), span);
+    return nullptr;
+  }
+  set_relaxed(far_taken[slots - 1], relaxed(far_taken[slots - 1]) + 1);
   return span;
 }
 
 SlabHeader* keep_far(SlabHeader* span) {
-  const unsigned slots = span->slots;
-  if (slots > kFarLengths) return span;
-  set_relaxed(span->entry, uint32_t{kNearCaches * kNearLengths + slots - 1});
+  if (span->slots > kFarLengths) return span;
+  const unsigned entry = far_entry(span->slots);
+  set_relaxed(span->entry, uint32_t{entry});
   Kind cached = Kind::cached;
   __atomic_store(&span->kind, &cached, __ATOMIC_SEQ_CST);
-  return keep_entry(far_cache[slots - 1].span, span, slots);
+  SlabHeader* before = look_at_entry(entry);
+  return before == span ? nullptr : keep_in_other(entry, before, span);
 }
 
 uint32_t cached_slots() {
   uint32_t sum = 0;
-  for (unsigned number = 0; number < kEntries; ++number) {
-    const Entry entry = entry_of(number);
-    const SlabHeader* span = relaxed(entry.span);
+  for (unsigned entry = 0; entry < kEntries; ++entry) {
+    const SlabHeader* span = relaxed(cache_entries[entry]);
     // Two entries may lead to one span.
     const bool there = is_span(span) && kind_of(span) == Kind::cached;
-    if (there && relaxed(span->entry) == number) sum += entry.slots;
+    if (there && relaxed(span->entry) == entry) sum += length_of(entry);
   }
   return sum;
 }
 
 size_t far_reused() {
   size_t sum = 0;
-  for (unsigned i = 0; i < kFarLengths; ++i) sum += relaxed(far_cache[i].taken) * (i + 1);
+  for (unsigned i = 0; i < kFarLengths; ++i) sum += relaxed(far_taken[i]) * (i + 1);
   return sum;
 }
 

@@ -30,18 +30,12 @@ namespace hummock::pages {
 
 inline constexpr unsigned kNearLengths = 8;
 inline constexpr unsigned kNearCaches = 32;
+inline constexpr unsigned kNearEntries = kNearCaches * kNearLengths;
 inline constexpr unsigned kFarLengths = 64;
+inline constexpr unsigned kEntries = kNearEntries + kFarLengths;
 
-// Entries are indexed by length - 1, and atomic.
-struct alignas(64) NearCache {
-  SlabHeader* entry[kNearLengths];
-};
-struct FarEntry {
-  SlabHeader* span;
-  size_t taken;  // spans so far: a figure; two threads that count at once may count once
-};
-extern NearCache near_caches[kNearCaches];
-extern FarEntry far_cache[kFarLengths];
+// First each near cache's entries, on a line of their own, then the far cache's; by length - 1. Atomic.
+extern SlabHeader* cache_entries[kEntries];
 
 inline SlabHeader* const kOpen = reinterpret_cast<SlabHeader*>(1);
 inline bool is_span(const SlabHeader* entry) {
@@ -58,44 +52,40 @@ inline bool take_cached(SlabHeader* span, Kind kind) {
   return __atomic_compare_exchange(&span->kind, &cached, &kind, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-SlabHeader* leave_entry(SlabHeader*& entry, SlabHeader* span);
-// Takes the entry's span as one of this kind, or null.
-inline SlabHeader* take_entry(SlabHeader*& entry, unsigned slots, Kind kind) {
-  SlabHeader* span = relaxed(entry);
-  if (!is_span(span) || !take_cached(span, kind)) return nullptr;
-  return __builtin_expect(span->slots == slots, true) ? span : leave_entry(entry, span);
+// Takes the span that the entry leads to as one of this kind, or null. Is its length another than the
+// entry's, it goes to leave_entry().
+inline SlabHeader* take_entry(unsigned entry, Kind kind) {
+  SlabHeader* span = relaxed(cache_entries[entry]);
+  return is_span(span) && take_cached(span, kind) ? span : nullptr;
 }
+void leave_entry(unsigned entry, SlabHeader* span);
 
-SlabHeader* keep_in_other(SlabHeader*& entry, SlabHeader* before, SlabHeader* span, unsigned slots);
-// Sees that an open entry leads to the span, which is cached already, and so others' to take. Returns another
-// span that was there, or the same one if the entry cannot be opened; the caller owns it. Null: neither.
-inline SlabHeader* keep_entry(SlabHeader*& entry, SlabHeader* span, unsigned slots) {
-  SlabHeader* before = __atomic_load_n(&entry, __ATOMIC_SEQ_CST);
-  return __builtin_expect(before == span, true) ? nullptr : keep_in_other(entry, before, span, slots);
-}
-
-// Takes a large block's span of exactly this length from a near cache, or null. At most kNearLengths slots.
-inline SlabHeader* take_near(unsigned cache, unsigned slots) {
-  return take_entry(near_caches[cache].entry[slots - 1], slots, Kind::large);
-}
-// Makes a large block's span of so many slots a cached one, in this near cache. False: it is no large block's
-// any more, because another thread frees it, too. Then sees to the entry, and sets *other to what
-// keep_entry() returns.
-inline bool keep_near(unsigned cache, SlabHeader* span, unsigned slots, SlabHeader** other) {
-  set_relaxed(span->entry, uint32_t{cache * kNearLengths + slots - 1});
+// Makes a large block's span a cached one, for this entry. False: it is no large block's any more, because
+// another thread frees it, too. Otherwise the caller looks at the entry next.
+inline bool make_cached(SlabHeader* span, unsigned entry) {
+  set_relaxed(span->entry, uint32_t{entry});
   Kind large = Kind::large, cached = Kind::cached;
-  if (!__atomic_compare_exchange(&span->kind, &large, &cached, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-    return false;
-  *other = keep_entry(near_caches[cache].entry[slots - 1], span, slots);
-  return true;
+  return __atomic_compare_exchange(&span->kind, &large, &cached, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+inline SlabHeader* look_at_entry(unsigned entry) {
+  return __atomic_load_n(&cache_entries[entry], __ATOMIC_SEQ_CST);
+}
+// The entry led to `before` and not to the span, which is cached already, and so others' to take. Sees that
+// the entry leads to it. Returns a span that was there, or the same one if the entry cannot be opened; the
+// caller owns it. Null: neither.
+SlabHeader* keep_in_other(unsigned entry, SlabHeader* before, SlabHeader* span);
+
+// The near cache's entry for a length of at most kNearLengths slots.
+inline unsigned near_entry(unsigned processor, unsigned slots) {
+  return processor % kNearCaches * kNearLengths + slots - 1;
 }
 
-// The same for the far cache, for any length, and for a free span that the caller owns.
+// A span of exactly this length from the far cache, which the caller owns, or null. And the way back, for
+// spans of any length; returns what the caller owns afterwards, or null.
 SlabHeader* take_far(unsigned slots);
 SlabHeader* keep_far(SlabHeader* span);
 
 // Closes an entry, 0 … kEntries - 1. The caller owns the span that was there; null: there was none.
-inline constexpr unsigned kEntries = kNearCaches * kNearLengths + kFarLengths;
 SlabHeader* close_entry(unsigned number);
 
 // Closes entries in turn if more is open than may be, or sometimes if a span was refused because nothing more

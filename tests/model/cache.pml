@@ -29,7 +29,7 @@ inline exchange(to, me, won) {
   fi
 }
 
-// keep_entry, keep_in_other. The entry may be refused to it.
+// make_cached, look_at_entry, keep_in_other. The entry may be refused to it.
 inline keep(me, before, won) {
 #ifdef MUTANT_LOOKS_FIRST
   before = entry[me];

@@ -275,7 +275,7 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   for (int i = 0; i < 400; ++i) release_span(take(40));
   SlabHeader* usual = take(40);
   release_span(usual);
-  CHECK(far_cache[39].span == usual);
+  CHECK(cache_entries[kNearEntries + 39] == usual);
   CHECK(cached_slots() <= std::max(size_t{64}, used / 32));
   if (sizeof(void*) < 8) return;
   // 8 GiB in use, of which nothing is touched: 256 MiB.
@@ -288,16 +288,16 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   // The same for a near cache.
   SlabHeader* near = take(3);
   near->kind = hummock::Kind::large;
-  SlabHeader* other = near;
-  CHECK(keep_near(7, near, 3, &other));
-  CHECK(other == nullptr);
-  CHECK(take_near(7, 3) == near);
-  CHECK(take_near(7, 3) == nullptr);
+  const unsigned entry = near_entry(7, 3);
+  CHECK(make_cached(near, entry));
+  CHECK(keep_in_other(entry, look_at_entry(entry), near) == nullptr);
+  CHECK(take_entry(entry, hummock::Kind::large) == near);
+  CHECK(take_entry(entry, hummock::Kind::large) == nullptr);
   // The entry still leads to it.
-  CHECK(keep_near(7, near, 3, &other));
-  CHECK(other == nullptr);
-  CHECK(!keep_near(7, near, 3, &other));
-  CHECK(take_near(7, 3) == near);
+  CHECK(make_cached(near, entry));
+  CHECK(look_at_entry(entry) == near);
+  CHECK(!make_cached(near, entry));
+  CHECK(take_entry(entry, hummock::Kind::large) == near);
   release_span(near);
   for (SlabHeader* each : held) release_span(each);
   CHECK(cached_slots() <= 64 + 32);
