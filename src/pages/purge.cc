@@ -30,6 +30,7 @@ constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kShareOfUsed = 8;
+constexpr size_t kRegretWeight = 4;
 
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
 uint64_t last_flush;  // ms, of some span cache entries
@@ -46,8 +47,8 @@ size_t least_budget() {
 size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
   const size_t most = options::values.dirty_max;
-  const size_t budget =
-      most != 0 ? most / kSlotSize : least_budget() + bound_regret(slot_regret.value.bytes()) / kSlotSize;
+  const size_t regret = bound_regret(kRegretWeight * slot_regret.value.bytes());
+  const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret / kSlotSize;
   if (__builtin_expect(relaxed(limits.soft) == 0, true)) return budget;
   const size_t room = slots_within_limit();
   return budget < room ? budget : room;
