@@ -133,16 +133,25 @@ bool unmap(void* address, size_t size) {
   return true;
 }
 
+bool has_mapping_left() {
+  KeepErrno keep;
+  // Shared memory never joins a mapping that is there.
+  void* probe = calls.map(nullptr, page_size(), PROT_NONE, MAP_SHARED | MAP_ANONYMOUS);
+  if (probe == MAP_FAILED) return false;
+  calls.unmap(probe, page_size());
+  return true;
+}
+
 bool deny(void* address, size_t size) {
   KeepErrno keep;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   return calls.map(address, size, PROT_NONE, flags) != MAP_FAILED;
 }
 
+// mmap would be refused where the process has no mapping left.
 bool allow(void* address, size_t size) {
   KeepErrno keep;
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  return calls.map(address, size, PROT_READ | PROT_WRITE, flags) != MAP_FAILED;
+  return mprotect(address, size, PROT_READ | PROT_WRITE) == 0;
 }
 
 void unmap_maps() {}

@@ -160,6 +160,10 @@ bool name_mapping(void*, size_t, const char*) {
   return false;
 }
 
+bool has_mapping_left() {
+  return true;
+}
+
 bool deny(void* address, size_t size) {
   KeepError keep;
   return calls.virtual_free(address, size, MEM_DECOMMIT);

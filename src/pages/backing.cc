@@ -130,8 +130,14 @@ const char* ask_transparent(char* base, size_t size) {
 // next one. A guard costs one of the mappings that a process may have, so there is an end to them.
 constexpr size_t kMostGuards = 8192;
 size_t guards;  // atomic, relaxed
+bool gives_up;  // likewise: the process has run out of mappings
+
+bool wants_transparent() {
+  return values.huge_pages != HugePages::off && values.huge_pages != HugePages::automatic;
+}
 
 bool guard_end(char* base, size_t size) {
+  if (!makes_guards()) return false;
   if (__atomic_fetch_add(&guards, 1, __ATOMIC_RELAXED) < kMostGuards &&
       os::deny(base + size - kSlotSize, kSlotSize)) {
     return true;
@@ -141,7 +147,6 @@ bool guard_end(char* base, size_t size) {
 }
 
 NewRegion map_ordinary(size_t size) {
-  const HugePages mode = values.huge_pages;
   os::Event event;
   char* base = static_cast<char*>(os::reserve_where(size, kRegionSize, may_stand));
   if (base == nullptr) {
@@ -150,7 +155,7 @@ NewRegion map_ordinary(size_t size) {
   }
   const ptrdiff_t change = static_cast<ptrdiff_t>(size);
   // Also where the system makes everything huge: with auto a huge page is made of what is full (collapse.cc).
-  const bool asked = mode != HugePages::off && mode != HugePages::automatic;
+  const bool asked = wants_transparent();
   if (!asked) os::advise_huge(base, size, false);
   const uint64_t now = os::now_ms();
   if (!os::kHasTransparent || !asked || !back_offs.transparent.may(now)) {
@@ -261,11 +266,30 @@ void unmap_region(const NewRegion& fresh, size_t size) {
   if (fresh.guarded) __atomic_fetch_sub(&guards, 1, __ATOMIC_RELAXED);
 }
 
+bool makes_guards() {
+  return !relaxed(gives_up);
+}
+
+bool give_up_guard() {
+  if (os::has_mapping_left()) return relaxed(gives_up);  // another thread may have returned one
+  set_relaxed(gives_up, true);
+  // acquire: as in visit_headers.
+  for (Region* each = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
+    if (!each->guarded || relaxed(each->opened)) continue;
+    if (__atomic_exchange_n(&each->opened, true, __ATOMIC_RELAXED)) continue;
+    os::Event event;
+    char* guard = each->base + each->huge_pages * kHugePageSize - kSlotSize;
+    if (!os::allow(guard, kSlotSize)) return false;
+    if (!wants_transparent()) os::advise_huge(guard, kSlotSize, false);  // as the region: so it joins it
+    event.log("Alloc SP", guard, kSlotSize, 0, "a region's guard is given up: no mapping left");
+    return true;
+  }
+  return false;
+}
+
 bool advise_block(char* start, size_t bytes) {
-  const HugePages mode = values.huge_pages;
   // A program that takes so much at once may use little of it: huge pages only if the user asked for them.
-  if (mode == HugePages::off || mode == HugePages::automatic || !back_offs.transparent.may(os::now_ms()))
-    return false;
+  if (!wants_transparent() || !back_offs.transparent.may(os::now_ms())) return false;
   const char* why = ask_transparent(start, bytes);
   if (why != nullptr) back_offs.transparent.refused(os::now_ms());
   return why == nullptr;

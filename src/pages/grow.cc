@@ -101,7 +101,11 @@ void name_regions() {
 }  // namespace
 
 bool grow(unsigned slots) {
-  if (!add_space(slots) && !(drop_all_kept() && add_space(slots))) return false;
+  bool added = add_space(slots) || (drop_all_kept() && add_space(slots));
+  for (unsigned tries = 0; !added && tries < kMostGivenUp && give_up_guard(); ++tries) {
+    added = add_space(slots);
+  }
+  if (!added) return false;
   name_regions();
   return true;
 }

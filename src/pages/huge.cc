@@ -50,7 +50,7 @@ void link(SlabHeader* header, size_t tail = 0) {
 
 // Address space with room for the headers before it, and an inaccessible slot if there is enough.
 char* map_fronted(size_t bytes, size_t align, bool* fronted) {
-  *fronted = relaxed(total_blocks) < kMostFronted;
+  *fronted = relaxed(total_blocks) < kMostFronted && makes_guards();
   if (*fronted) {
     if (void* start = os::map_aligned(bytes, align, kHeaders + kFront)) {
       os::deny(static_cast<char*>(start) - kHeaders - kFront,
@@ -166,6 +166,9 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   if (header == nullptr) {
     header = map_huge(bytes, align);
     if (header == nullptr && drop_all_kept()) header = map_huge(bytes, align);
+    for (unsigned tries = 0; header == nullptr && tries < kMostGivenUp && give_up_guard(); ++tries) {
+      header = map_huge(bytes, align);
+    }
     if (header == nullptr) return nullptr;
     note_fresh(bytes);
   }

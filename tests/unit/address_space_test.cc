@@ -213,6 +213,29 @@ TEST_CASE("until the process has no mapping left, and then again") {
         }) == 0);
 }
 
+TEST_CASE("where the program has taken all mappings, each region gives up its guard for another one") {
+  if (!kHasAddresses || support::checked()) return;
+  support::HangGuard guard(280);
+  CHECK(in_child([] {
+          constexpr int kRegions = 24;
+          constexpr size_t kPage = 4 * kKiB, kBlock = 30 * kMiB;
+          for (int i = 0; i < kRegions; ++i) {
+            if (hummock_malloc(kBlock) == nullptr) return 1;
+          }
+          const size_t pages = 2 * most_mappings();
+          auto* area = static_cast<char*>(mmap(nullptr, pages * kPage, PROT_NONE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+          if (area == MAP_FAILED) return 2;
+          size_t taken = 1;
+          while (taken < pages && mprotect(area + taken * kPage, kPage, PROT_READ) == 0) taken += 2;
+          if (taken >= pages) return 3;
+          for (int i = 0; i < kRegions / 2; ++i) {
+            if (hummock_malloc(kBlock) == nullptr) return 4;
+          }
+          return 0;
+        }) == 0);
+}
+
 TEST_CASE("an inaccessible page stands before the headers of a very large block") {
   if (support::checked()) return;
   CHECK(in_child([] {
