@@ -223,8 +223,8 @@ TEST_CASE("where the program has taken all mappings, each region gives up its gu
             if (hummock_malloc(kBlock) == nullptr) return 1;
           }
           const size_t pages = 2 * most_mappings();
-          auto* area = static_cast<char*>(mmap(nullptr, pages * kPage, PROT_NONE,
-                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+          auto* area = static_cast<char*>(
+              mmap(nullptr, pages * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
           if (area == MAP_FAILED) return 2;
           size_t taken = 1;
           while (taken < pages && mprotect(area + taken * kPage, kPage, PROT_READ) == 0) taken += 2;
