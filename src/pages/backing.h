@@ -65,10 +65,11 @@ NewRegion map_region(size_t size);
 // Unmaps a region that cannot be used.
 void unmap_region(const NewRegion& fresh, size_t size);
 
-// Where that is because the process has no mapping left: makes one region's last slot accessible, so that it
-// takes none of its own. No guard is made any more. False: that is not why, or no region has a guard.
+// After a refusal: if the process has no mapping left, makes one region's last slot accessible, so that it
+// takes no mapping of its own; no guard is made from then on. True: try again, kMostGivenUp times in a call.
+// False: that is not why, or no region has a guard.
 bool give_up_guard();
-inline constexpr unsigned kMostGivenUp = 4;  // tries of one call
+inline constexpr unsigned kMostGivenUp = 4;
 bool makes_guards();
 
 // For a block with a mapping of its own: asks for huge pages if the options want them, and says whether it

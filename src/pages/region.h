@@ -48,8 +48,8 @@ struct Region {
   unsigned huge_pages;  // 16, or fewer
   Region* next;         // all regions, newest first; atomic so that visitors need no lock
   char* copy;           // for the child, from before a fork until after it
-  bool guarded;         // the last slot counts as used for ever, and is inaccessible unless it was
-  bool opened;          // given up: see give_up_guard. Atomic
+  bool guarded;         // the last slot counts as used for ever, and is inaccessible until it is opened
+  bool opened;          // see give_up_guard; atomic
   HugePage page[kHugePages];
 
   SlabHeader* header(unsigned slot) { return reinterpret_cast<SlabHeader*>(base) + slot; }

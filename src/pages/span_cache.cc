@@ -4,7 +4,7 @@
 
 namespace hummock::pages {
 
-static_assert(kNearLengths * sizeof(SlabHeader*) == 64 || sizeof(void*) != 8);
+static_assert(kNearLengths * sizeof(void*) == 64 || sizeof(void*) != 8);
 alignas(64) SlabHeader* cache_entries[kEntries];
 
 namespace {

@@ -52,8 +52,8 @@ inline bool take_cached(SlabHeader* span, Kind kind) {
   return __atomic_compare_exchange(&span->kind, &cached, &kind, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-// Takes the span that the entry leads to as one of this kind, or null. Is its length another than the
-// entry's, it goes to leave_entry().
+// Takes the span that the entry leads to as one of this kind, or null. If its length is not the entry's, the
+// caller passes it to leave_entry().
 inline SlabHeader* take_entry(unsigned entry, Kind kind) {
   SlabHeader* span = relaxed(cache_entries[entry]);
   return is_span(span) && take_cached(span, kind) ? span : nullptr;

