@@ -112,9 +112,10 @@ __attribute__((always_inline)) inline void* span_block(size_t size, bool zero) {
   if (__builtin_expect(!near, false)) return large_block(size, kSlotSize, zero);
   const auto slots = static_cast<unsigned>(base::divide_up(size, kSlotSize));
   const unsigned entry = near_entry(heap, slots);
-  SlabHeader* span = pages::take_entry(entry, Kind::large);
+  SlabHeader* span = pages::take_entry(entry);
   if (__builtin_expect(span == nullptr, false)) return large_block(size, kSlotSize, zero);
   if (__builtin_expect(span->slots != slots, false)) return past_entry(entry, span, size, zero);
+  set_relaxed(span->kind, Kind::large);
   heap->drawn_blocks += 1;
   heap->reused_bytes += span->bytes;
   if (zero) memset(span->start, 0, span->bytes);

@@ -133,12 +133,10 @@ bool unmap(void* address, size_t size) {
   return true;
 }
 
-bool has_mapping_left() {
+bool has_mapping_left(void* address, size_t size) {
   KeepErrno keep;
-  // Shared memory never joins a mapping that is there.
-  void* probe = calls.map(nullptr, page_size(), PROT_NONE, MAP_SHARED | MAP_ANONYMOUS);
-  if (probe == MAP_FAILED) return false;
-  calls.unmap(probe, page_size());
+  if (calls.advise(address, size / 2, MADV_DONTDUMP) != 0) return errno != EAGAIN && errno != ENOMEM;
+  calls.advise(address, size / 2, MADV_DODUMP);
   return true;
 }
 

@@ -78,8 +78,9 @@ void forget_shared(SharedInSteps* so_far);
 // Unmaps address space. False: refused (the process has no mapping left).
 bool unmap(void* address, size_t size);
 
-// Does the process get another mapping, of the 65,530 that it may have?
-bool has_mapping_left();
+// Does the process get another mapping, of the 65,530 that it may have? The pages, two or more of one
+// mapping, are two for a moment. No other bound has a say in that.
+bool has_mapping_left(void* address, size_t size);
 
 // Makes pages inaccessible and returns their memory. False: refused.
 bool deny(void* address, size_t size);

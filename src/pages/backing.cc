@@ -270,16 +270,22 @@ bool makes_guards() {
   return !relaxed(gives_up);
 }
 
-bool give_up_guard() {
-  if (os::has_mapping_left()) return relaxed(gives_up);  // another thread may have returned one
-  set_relaxed(gives_up, true);
+bool give_up_guard(unsigned* tries) {
+  if (*tries == 0) return false;
+  --*tries;
   // acquire: as in visit_headers.
   for (Region* each = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
     if (!each->guarded || relaxed(each->opened)) continue;
+    char* guard = each->base + each->huge_pages * kHugePageSize - kSlotSize;
+    if (os::has_mapping_left(guard, kSlotSize)) {
+      *tries = 0;
+      return relaxed(gives_up);  // then another thread may have returned one
+    }
+    set_relaxed(gives_up, true);
     if (__atomic_exchange_n(&each->opened, true, __ATOMIC_RELAXED)) continue;
     os::Event event;
-    char* guard = each->base + each->huge_pages * kHugePageSize - kSlotSize;
-    if (!os::allow(guard, kSlotSize)) return false;
+    // Refused where the guard is one mapping with what the program has behind it.
+    if (!os::allow(guard, kSlotSize)) return true;
     if (!wants_transparent()) os::advise_huge(guard, kSlotSize, false);  // as the region: so it joins it
     event.log("Alloc SP", guard, kSlotSize, 0, "a region's guard is given up: no mapping left");
     return true;

@@ -66,10 +66,10 @@ NewRegion map_region(size_t size);
 void unmap_region(const NewRegion& fresh, size_t size);
 
 // After a refusal: if the process has no mapping left, makes one region's last slot accessible, so that it
-// takes no mapping of its own; no guard is made from then on. True: try again, kMostGivenUp times in a call.
-// False: that is not why, or no region has a guard.
-bool give_up_guard();
-inline constexpr unsigned kMostGivenUp = 4;
+// takes no mapping of its own; no guard is made from then on. True: try again. False: that is not why, or no
+// region has a guard, or the call has had its tries.
+inline constexpr unsigned kTriesWithoutGuards = 4;
+bool give_up_guard(unsigned* tries);
 bool makes_guards();
 
 // For a block with a mapping of its own: asks for huge pages if the options want them, and says whether it

@@ -102,9 +102,8 @@ void name_regions() {
 
 bool grow(unsigned slots) {
   bool added = add_space(slots) || (drop_all_kept() && add_space(slots));
-  for (unsigned tries = 0; !added && tries < kMostGivenUp && give_up_guard(); ++tries) {
-    added = add_space(slots);
-  }
+  unsigned tries = kTriesWithoutGuards;
+  while (!added && give_up_guard(&tries)) added = add_space(slots);
   if (!added) return false;
   name_regions();
   return true;

@@ -166,9 +166,8 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   if (header == nullptr) {
     header = map_huge(bytes, align);
     if (header == nullptr && drop_all_kept()) header = map_huge(bytes, align);
-    for (unsigned tries = 0; header == nullptr && tries < kMostGivenUp && give_up_guard(); ++tries) {
-      header = map_huge(bytes, align);
-    }
+    unsigned tries = kTriesWithoutGuards;
+    while (header == nullptr && give_up_guard(&tries)) header = map_huge(bytes, align);
     if (header == nullptr) return nullptr;
     note_fresh(bytes);
   }

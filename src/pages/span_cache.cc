@@ -42,7 +42,7 @@ SlabHeader* close_entry(unsigned number) {
   if (relaxed(entry) == nullptr) return nullptr;
   SlabHeader* before = __atomic_exchange_n(&entry, nullptr, __ATOMIC_SEQ_CST);
   if (before != nullptr) __atomic_fetch_sub(&open_slots.value, length_of(number), __ATOMIC_RELAXED);
-  return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
+  return is_span(before) && take_cached(before) ? before : nullptr;
 }
 
 SlabHeader* take_excess(bool refused) {
@@ -75,15 +75,15 @@ SlabHeader* keep_in_other(unsigned entry, SlabHeader* before, SlabHeader* span) 
   SlabHeader* expected = before;
   if (may && __atomic_compare_exchange_n(&cache_entries[entry], &expected, span, false, __ATOMIC_SEQ_CST,
                                          __ATOMIC_RELAXED))
-    return is_span(before) && take_cached(before, Kind::free) ? before : nullptr;
+    return is_span(before) && take_cached(before) ? before : nullptr;
   if (may && before == nullptr) __atomic_fetch_sub(&open_slots.value, slots, __ATOMIC_RELAXED);
   // Another entry may lead to it, from where somebody took it.
-  return take_cached(span, Kind::free) ? span : nullptr;
+  return take_cached(span) ? span : nullptr;
 }
 
 SlabHeader* take_far(unsigned slots) {
   if (slots > kFarLengths) return nullptr;
-  SlabHeader* span = take_entry(far_entry(slots), Kind::free);
+  SlabHeader* span = take_entry(far_entry(slots));
   if (span == nullptr) return nullptr;
   if (span->slots != slots) {
     leave_entry(far_entry(slots), span);

@@ -42,21 +42,21 @@ inline bool is_span(const SlabHeader* entry) {
   return reinterpret_cast<uintptr_t>(entry) > 1;
 }
 
-// Changes a cached span's kind. True: the caller owns it now. acquire: pairs with the release of whoever made
-// it cached, so that we see the header as it was left. First a look: an exchange that fails takes the line
-// from whoever has the span now.
-inline bool take_cached(SlabHeader* span, Kind kind) {
-  Kind cached;
+// Makes a cached span a free one. True: the caller owns it now. acquire: pairs with the release of whoever
+// made it cached, so that we see the header as it was left. First a look: an exchange that fails takes the
+// line from whoever has the span now.
+inline bool take_cached(SlabHeader* span) {
+  Kind cached, free = Kind::free;
   __atomic_load(&span->kind, &cached, __ATOMIC_SEQ_CST);
   if (cached != Kind::cached) return false;
-  return __atomic_compare_exchange(&span->kind, &cached, &kind, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange(&span->kind, &cached, &free, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-// Takes the span that the entry leads to as one of this kind, or null. If its length is not the entry's, the
-// caller passes it to leave_entry().
-inline SlabHeader* take_entry(unsigned entry, Kind kind) {
+// Takes the span that the entry leads to, or null. If its length is not the entry's, the caller passes it to
+// leave_entry(). It is not large before that is known: nobody's block could be freed again meanwhile.
+inline SlabHeader* take_entry(unsigned entry) {
   SlabHeader* span = relaxed(cache_entries[entry]);
-  return is_span(span) && take_cached(span, kind) ? span : nullptr;
+  return is_span(span) && take_cached(span) ? span : nullptr;
 }
 void leave_entry(unsigned entry, SlabHeader* span);
 

@@ -15,13 +15,13 @@ byte entry[3];  // the first is no thread's
 byte done;
 
 // take_cached: a look, then the exchange.
-inline exchange(to, me, won) {
+inline exchange(me, won) {
   won = 0;
   if
   :: kind == CACHED ->
      atomic {
        if
-       :: kind == CACHED -> assert(holder == 0); kind = to; holder = me; won = 1
+       :: kind == CACHED -> assert(holder == 0); kind = FREE; holder = me; won = 1
        :: else
        fi
      }
@@ -52,7 +52,7 @@ inline keep(me, before, won) {
 #ifdef MUTANT_KEPT_REFUSED
      :: !won
 #else
-     :: !won -> exchange(FREE, me, won)
+     :: !won -> exchange(me, won)
 #endif
      fi
   fi
@@ -77,7 +77,11 @@ proctype thread(byte me) {
            :: else
            fi
 #else
-           exchange(LARGE, me, won)
+           exchange(me, won);
+           if
+           :: won -> kind = LARGE
+           :: else
+           fi
 #endif
         :: else
         fi
@@ -113,7 +117,7 @@ proctype closer(byte me) {
      }
      if
      :: before == LEADS && seen == CACHED ->
-        exchange(FREE, me, won);
+        exchange(me, won);
         if
         :: won -> atomic { holder = 1; kind = LARGE }
         :: else

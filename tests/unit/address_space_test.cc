@@ -5,6 +5,7 @@
 #include <hummock/hummock.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include "address_space.h"
 #include "os/os.h"
+#include "pages/backing.h"
 #include "pages/kept.h"
 #include "pages/region.h"
 #include "pages/region_map.h"
@@ -233,6 +235,19 @@ TEST_CASE("where the program has taken all mappings, each region gives up its gu
             if (hummock_malloc(kBlock) == nullptr) return 4;
           }
           return 0;
+        }) == 0);
+}
+
+TEST_CASE("no guard is given up where the address space is bounded") {
+  if (!kHasAddresses || support::checked()) return;
+  CHECK(in_child([] {
+          if (hummock_malloc(100) == nullptr) return 1;
+          const rlimit limit = {1, 1};
+          if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+          for (int i = 0; i < 10; ++i) {
+            if (hummock_malloc(40 * kMiB) != nullptr) return 3;
+          }
+          return makes_guards() ? 0 : 4;
         }) == 0);
 }
 

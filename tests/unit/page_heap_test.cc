@@ -291,13 +291,15 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   const unsigned entry = near_entry(7, 3);
   CHECK(make_cached(near, entry));
   CHECK(keep_in_other(entry, look_at_entry(entry), near) == nullptr);
-  CHECK(take_entry(entry, hummock::Kind::large) == near);
-  CHECK(take_entry(entry, hummock::Kind::large) == nullptr);
+  CHECK(take_entry(entry) == near);
+  CHECK(near->kind == hummock::Kind::free);
+  CHECK(take_entry(entry) == nullptr);
   // The entry still leads to it.
+  near->kind = hummock::Kind::large;
   CHECK(make_cached(near, entry));
   CHECK(look_at_entry(entry) == near);
   CHECK(!make_cached(near, entry));
-  CHECK(take_entry(entry, hummock::Kind::large) == near);
+  CHECK(take_entry(entry) == near);
   release_span(near);
   for (SlabHeader* each : held) release_span(each);
   CHECK(cached_slots() <= 64 + 32);
