@@ -24,7 +24,7 @@ constexpr unsigned kFewSteps = 6, kMostSteps = 24;  // of a look; a class takes 
 constexpr unsigned kStepsPerSlab = 2;
 constexpr unsigned kStepsPerTry = 6;
 
-constexpr unsigned kSoon = 128;     // frees until the next look where too much is free
+constexpr unsigned kSoon = 32;      // frees until the next look where too much is free
 constexpr unsigned kLeastPart = 2;  // of what is free, so much must be in pages that can go
 
 // In `own_tried`, beside the count: it is none of a shared slab.
