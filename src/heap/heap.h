@@ -106,9 +106,9 @@ struct Heap {
   uint32_t tag;                         // that hummock_tag() gave the thread
   uint8_t tag_row;                      // where its total is: see heap/tag.cc
   bool in_hook;                         // the thread runs a hook: see heap/hooks.h
-  uint64_t drawn_bytes;   // taken from slabs, or as large blocks, and not yet in the tag's total,
-                          // but not of near caches' spans
-  uint64_t drawn_blocks;  // likewise, of these, too
+  uint64_t drawn_bytes;   // taken from slabs, or as large blocks past the near caches, and not yet in
+                          // the tag's total
+  uint64_t drawn_blocks;  // the number of these and of near caches' spans
   uint64_t reused_bytes;  // of near caches' spans, likewise
   uint64_t until_sample;  // bytes; 0: to be drawn. Atomic, relaxed: others may set it to 0
   uint64_t sample_mean, sample_random;  // what it was drawn of

@@ -30,7 +30,7 @@ class Regret {
     __atomic_fetch_add(&again_, again, __ATOMIC_RELAXED);
   }
 
-  // The bound is higher by this much.
+  // Purged and needed again. The bound is higher by this much, or by a multiple of it.
   size_t bytes() const { return relaxed(again_) * kSmallPage; }
   // The same, less two pages for each that was purged and is not needed since: 0 until two thirds are.
   size_t bytes_beyond_most() const {

@@ -53,7 +53,8 @@ inline bool take_cached(SlabHeader* span) {
 }
 
 // Takes the span that the entry leads to, or null. If its length is not the entry's, the caller passes it to
-// leave_entry(). It is not large before that is known: nobody's block could be freed again meanwhile.
+// leave_entry(). The span is free until the caller makes it large, so that a second free of its last block is
+// reported meanwhile.
 inline SlabHeader* take_entry(unsigned entry) {
   SlabHeader* span = relaxed(cache_entries[entry]);
   return is_span(span) && take_cached(span) ? span : nullptr;
