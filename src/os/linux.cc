@@ -166,12 +166,19 @@ bool resize_in_place(void* address, size_t old_size, size_t new_size) {
   return calls.remap(address, old_size, new_size, 0, nullptr) != MAP_FAILED;
 }
 
-bool move_pages(void* address, size_t size, size_t new_size, void* target) {
-  KeepErrno keep;
-  return calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
-}
-
 namespace {
+
+// Linux before 6.17 unmaps the target before it looks whether the pages can move: not where they are of two
+// mappings, because the program locked or advised a part of its block. The target is mapped again, so that
+// the caller still has it.
+bool move_to(void* address, size_t size, size_t new_size, int flags, void* target) {
+  if (calls.remap(address, size, new_size, flags | MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED)
+    return true;
+  const int alone = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  void* got = calls.map(target, new_size, PROT_READ | PROT_WRITE, alone);
+  if (got != MAP_FAILED && got != target) calls.unmap(got, new_size);
+  return false;
+}
 
 // Emulators may take the place that pages were moved away from for unmapped, as qemu's user mode does: then
 // nothing can be given back there any more; with 32 bits a read there faults. So it is asked for first.
@@ -199,6 +206,11 @@ bool place_is_kept() {
 
 }  // namespace
 
+bool move_pages(void* address, size_t size, size_t new_size, void* target) {
+  KeepErrno keep;
+  return move_to(address, size, new_size, 0, target);
+}
+
 bool lift_pages(void* address, size_t size, void* target) {
   KeepErrno keep;
   static int8_t possible;  // 0: not tried yet; atomic, relaxed: two threads find the same
@@ -207,8 +219,7 @@ bool lift_pages(void* address, size_t size, void* target) {
     known = place_is_kept() ? 1 : -1;
     __atomic_store_n(&possible, known, __ATOMIC_RELAXED);
   }
-  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  return known == 1 && calls.remap(address, size, size, flags, target) != MAP_FAILED;
+  return known == 1 && move_to(address, size, size, MREMAP_DONTUNMAP, target);
 }
 
 uint64_t now_ms() {

@@ -21,8 +21,14 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
 namespace hummock::os {
 namespace {
+
+constexpr unsigned kHugeTries = 4;
 
 void* raw_map(void* hint, size_t size, int protection, int flags, int fd) {
   return mmap(hint, size, protection, flags, fd, 0);
@@ -85,15 +91,29 @@ void* arena_reserve(size_t size, size_t align) {
   return start;
 }
 
+// A refused mmap of huge pages has unmapped what was at the place already. Another thread's mapping may be in
+// the hole then. So the hole is made here, nothing is replaced, and after a refusal only the guards are ours.
 void* arena_huge(size_t size) {
-  char* start = static_cast<char*>(arena_reserve(size, kHugePage));
-  if (start == nullptr) return nullptr;
-  void* huge = arena_calls.map(start, size, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED, -1);
-  if (huge != MAP_FAILED) return start;
-  const int why = errno;
-  arena_release(start, size);
-  errno = why;
+  const size_t guard = page_size();
+  for (unsigned tries = 0; tries < kHugeTries; ++tries) {
+    char* start = static_cast<char*>(arena_reserve(size, kHugePage));
+    if (start == nullptr) return nullptr;
+    if (arena_calls.unmap(start, size) != 0) {  // it would be one mapping more
+      const int why = errno;
+      arena_release(start, size);
+      errno = why;
+      return nullptr;
+    }
+    void* huge = arena_calls.map(start, size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED_NOREPLACE, -1);
+    if (huge == start) return start;
+    const int why = huge == MAP_FAILED ? errno : EEXIST;  // Linux before 4.17 maps elsewhere
+    if (huge != MAP_FAILED) arena_calls.unmap(huge, size);
+    arena_calls.unmap(start - guard, guard);
+    arena_calls.unmap(start + size, guard);
+    errno = why;
+    if (why != EEXIST) break;  // else another thread was quicker
+  }
   return nullptr;
 }
 

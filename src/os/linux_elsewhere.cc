@@ -80,12 +80,11 @@ class Search {
   // Unmaps the piece except for the place, and makes that readable and writable. Null: refused.
   char* cut(const Piece& piece, char* place) const {
     char* end = piece.start + piece.size;
-    char* rest = place + size_;
-    const void* got = calls.map(place, size_, PROT_READ | PROT_WRITE, kNothing | MAP_FIXED);
-    if (got == MAP_FAILED) rest = place;
+    const bool allowed = allow(place, size_);  // a refused mmap may unmap the place
+    char* rest = allowed ? place + size_ : place;
     if (place > piece.start) calls.unmap(piece.start, static_cast<size_t>(place - piece.start));
     if (end > rest) calls.unmap(rest, static_cast<size_t>(end - rest));
-    return got == MAP_FAILED ? nullptr : place;
+    return allowed ? place : nullptr;
   }
 
   size_t size_, align_;

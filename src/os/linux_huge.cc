@@ -89,12 +89,16 @@ int populate(void* address, size_t size) {
   return advise(address, size, kPopulateWrite);
 }
 
+// The pages are mapped elsewhere first: where memory is not overcommitted that may be refused, and a refused
+// mmap may already have unmapped what it was to replace.
 bool replace_by_small(void* address, size_t size) {
   const int saved = errno;
-  const void* got = calls.map(address, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED);
+  void* fresh = calls.map(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+  const bool replaced = fresh != MAP_FAILED &&
+                        calls.remap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED;
+  if (fresh != MAP_FAILED && !replaced) calls.unmap(fresh, size);
   errno = saved;
-  return got == address;
+  return replaced;
 }
 
 size_t available_bytes() {

@@ -100,7 +100,8 @@ bool purge(void* address, size_t size);
 // Resizes a mapping in place. False: not possible.
 bool resize_in_place(void* address, size_t old_size, size_t new_size);
 
-// Moves the pages of a mapping to `target`, and replaces what is mapped there. False: refused.
+// Moves the pages of a mapping to `target`, and replaces what is mapped there. False: refused; `target` is
+// mapped as before.
 bool move_pages(void* address, size_t size, size_t new_size, void* target);
 
 // The same, but the address space that they leave stays mapped, without memory. Also false if the kernel

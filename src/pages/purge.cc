@@ -30,7 +30,7 @@ constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kShareOfUsed = 8;
-constexpr size_t kRegretWeight = 4;  // so a program need not fault in all of what it keeps in the end
+constexpr size_t kRegretWeight = 2;  // so a program need not fault in all of what it keeps in the end
 
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
 uint64_t last_flush;  // ms, of some span cache entries

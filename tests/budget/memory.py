@@ -115,9 +115,11 @@ class Gates:
             )
 
     def asleep(self):
-        """Beyond 16 MiB + 64 KiB a thread there may be what regret adds to bounds."""
-        figures = self.run("asleep")
-        self.hold("64 threads that used 80 sizes and wait: left", figures.get("left"), 28 * MIB)
+        """Beyond 16 MiB + 64 KiB a thread there may be what regret adds to bounds: at most what was in use lately,
+        which differs from run to run."""
+        left = [self.run("asleep").get("left", float("inf")) for _ in range(5)]
+        self.hold("64 threads that used 80 sizes and wait: left, half of the runs", statistics.median(left), 25 * MIB)
+        self.hold("64 threads that used 80 sizes and wait: left, every run", max(left), 40 * MIB)
 
     def threads(self):
         for leave, name in ((0, "free all"), (1, "leave blocks that others free, after a trim")):

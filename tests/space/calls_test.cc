@@ -328,3 +328,34 @@ TEST_CASE("the shortest spaces, whatever their records take") {
   }
   CHECK(made > 0);
 }
+
+namespace {
+
+char* foreign;  // what another thread maps in the hole that a refused mmap leaves
+
+// The kernel unmaps the place of a fixed mapping before it looks for huge pages. Here it has none.
+void* map_beside_a_thread(void* address, size_t size, int protection, int flags, int fd) {
+  if ((flags & MAP_HUGETLB) == 0) return system_calls.map(address, size, protection, flags, fd);
+  if ((flags & MAP_FIXED) != 0) system_calls.unmap(address, size);
+  foreign = static_cast<char*>(system_calls.map(address, size, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1));
+  memset(foreign, 0x5a, size);
+  return errno = ENOMEM, MAP_FAILED;
+}
+
+}  // namespace
+
+TEST_CASE("a space that gets no huge pages unmaps nothing of another thread") {
+  hummock_space_options_t options = space_of(4 * kMiB);
+  options.huge_pages = HUMMOCK_SPACE_TRY;
+  foreign = nullptr;
+  hummock::os::arena_calls.map = map_beside_a_thread;
+  {
+    Space space(options);
+    hummock::os::arena_calls = system_calls;
+    REQUIRE(foreign != nullptr);
+    CHECK(std::string(foreign, 4 * kMiB) == std::string(4 * kMiB, 0x5a));
+    CHECK(support::is_sound(space));
+  }
+  munmap(foreign, 4 * kMiB);
+}

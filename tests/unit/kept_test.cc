@@ -32,7 +32,10 @@ int unmap(void* address, size_t size) {
 void* remap(void* address, size_t old_size, size_t new_size, int flags, void* target) {
   ++changes;
   const bool lift = (flags & MREMAP_DONTUNMAP) != 0;
-  if (lift ? refuse_lifts : refuse_moves) return errno = ENOMEM, MAP_FAILED;
+  if (lift ? refuse_lifts : refuse_moves) {
+    if ((flags & MREMAP_FIXED) != 0) real.unmap(target, new_size);  // as Linux before 6.17 does
+    return errno = EFAULT, MAP_FAILED;
+  }
   lifts += lift;
   return real.remap(address, old_size, new_size, flags, target);
 }
