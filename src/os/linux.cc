@@ -31,6 +31,8 @@ void* raw_remap(void* address, size_t old_size, size_t new_size, int flags, void
   return mremap(address, old_size, new_size, flags, target);
 }
 
+constexpr int kCold = 20;  // MADV_COLD, newer than the C library's headers may be
+
 constexpr uintptr_t kLeastAddress = uintptr_t{1} << 25;  // in the region map 0 is no region
 constexpr uintptr_t kLowAddress = uintptr_t{1} << 30;
 
@@ -168,16 +170,21 @@ bool resize_in_place(void* address, size_t old_size, size_t new_size) {
 
 namespace {
 
-// Linux before 6.17 unmaps the target before it looks whether the pages can move: not where they are of two
-// mappings, because the program locked or advised a part of its block. The target is mapped again, so that
-// the caller still has it.
-bool move_to(void* address, size_t size, size_t new_size, int flags, void* target) {
-  if (calls.remap(address, size, new_size, flags | MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED)
-    return true;
-  const int alone = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-  void* got = calls.map(target, new_size, PROT_READ | PROT_WRITE, alone);
-  if (got != MAP_FAILED && got != target) calls.unmap(got, new_size);
-  return false;
+// Pages of several mappings, because the program locked or advised a part of its block, cannot move, or only
+// one mapping after the other. Linux notices when the target is unmapped already, and another thread may take
+// it then. So the system is asked before, for more than it can give: only with one mapping it is short of
+// room. False where it does not say.
+bool is_one_mapping(void* address, size_t size) {
+  const size_t too_much = (sizeof(void*) == 8 ? size_t{1} << 47 : size_t{3} << 30) - page_size();
+  if (calls.remap(address, size, too_much, 0, nullptr) == MAP_FAILED) return errno == ENOMEM;
+  calls.remap(address, too_much, size, 0, nullptr);  // it had room for that
+  return true;
+}
+
+// The mapping that pages leave would not be locked any more, not even where other blocks are. Locked pages
+// cannot be made cold, and to the others it does little.
+bool is_locked(void* address) {
+  return calls.advise(address, page_size(), kCold) != 0;
 }
 
 // Emulators may take the place that pages were moved away from for unmapped, as qemu's user mode does: then
@@ -208,7 +215,8 @@ bool place_is_kept() {
 
 bool move_pages(void* address, size_t size, size_t new_size, void* target) {
   KeepErrno keep;
-  return move_to(address, size, new_size, 0, target);
+  return is_one_mapping(address, size) &&
+         calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
 bool lift_pages(void* address, size_t size, void* target) {
@@ -219,7 +227,9 @@ bool lift_pages(void* address, size_t size, void* target) {
     known = place_is_kept() ? 1 : -1;
     __atomic_store_n(&possible, known, __ATOMIC_RELAXED);
   }
-  return known == 1 && move_to(address, size, size, MREMAP_DONTUNMAP, target);
+  const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  return known == 1 && is_one_mapping(address, size) && !is_locked(address) &&
+         calls.remap(address, size, size, flags, target) != MAP_FAILED;
 }
 
 uint64_t now_ms() {

@@ -100,12 +100,12 @@ bool purge(void* address, size_t size);
 // Resizes a mapping in place. False: not possible.
 bool resize_in_place(void* address, size_t old_size, size_t new_size);
 
-// Moves the pages of a mapping to `target`, and replaces what is mapped there. False: refused; `target` is
-// mapped as before.
+// Moves the pages of a mapping to `target`, and replaces what is mapped there. False: refused, as always
+// where the pages are of several mappings.
 bool move_pages(void* address, size_t size, size_t new_size, void* target);
 
-// The same, but the address space that they leave stays mapped, without memory. Also false if the kernel
-// cannot (Linux before 5.7).
+// The same, but the address space that they leave stays mapped, without memory. Also false for locked pages,
+// and if the kernel cannot (Linux before 5.7).
 bool lift_pages(void* address, size_t size, void* target);
 
 // True if a page that is read before it is written costs a second fault at the write, and one instruction can

@@ -93,10 +93,19 @@ uintptr_t find_by_walk(size_t total, size_t align, size_t before, MayStand may) 
   return 0;
 }
 
-// The records that map() handed out, for unmap_maps(); none is returned by itself.
+// What map() handed out and unmap() did not get back, for unmap_maps().
 constexpr size_t kMostMaps = 256;
-void* maps[kMostMaps];
-size_t map_count;  // atomic, relaxed
+void* maps[kMostMaps];  // atomic, relaxed, as the next: read when no other thread calls any more
+size_t map_count;
+
+// Before the address is free: another thread's map() may get it then.
+void forget_map(void* address) {
+  const size_t count = __atomic_load_n(&map_count, __ATOMIC_RELAXED);
+  for (size_t i = 0; i < count && i < kMostMaps; ++i) {
+    if (__atomic_load_n(&maps[i], __ATOMIC_RELAXED) == address)
+      return __atomic_store_n(&maps[i], nullptr, __ATOMIC_RELAXED);
+  }
+}
 
 }  // namespace
 
@@ -136,13 +145,15 @@ void* map(size_t size) {
   void* mapped = alloc(0, size, MEM_RESERVE | MEM_COMMIT);
   if (mapped == nullptr) return nullptr;
   const size_t number = __atomic_fetch_add(&map_count, 1, __ATOMIC_RELAXED);
-  if (number < kMostMaps) maps[number] = mapped;
+  if (number < kMostMaps) __atomic_store_n(&maps[number], mapped, __ATOMIC_RELAXED);
   return mapped;
 }
 
 void unmap_maps() {
   const size_t count = map_count < kMostMaps ? map_count : kMostMaps;
-  for (size_t i = 0; i < count; ++i) calls.virtual_free(maps[i], 0, MEM_RELEASE);
+  for (size_t i = 0; i < count; ++i) {
+    if (maps[i] != nullptr) calls.virtual_free(maps[i], 0, MEM_RELEASE);
+  }
   map_count = 0;
 }
 
@@ -184,6 +195,7 @@ bool unmap(void* address, size_t) {
   MEMORY_BASIC_INFORMATION piece;
   if (VirtualQuery(address, &piece, sizeof piece) != sizeof piece) return false;
   if (piece.AllocationBase != address) return false;
+  forget_map(address);
   return calls.virtual_free(address, 0, MEM_RELEASE);
 }
 

@@ -81,6 +81,13 @@ bool is_huge(Space* space, uint64_t bytes) {
          bytes % os::kHugePage == 0;
 }
 
+uint32_t populate_wish(const Space* space) {
+  // What the system set aside and then refuses (the limit of a group) would be a SIGBUS when touched.
+  if (space->huge_mapping) return kRequire;
+  const uint32_t wish = space->lock > space->populate ? space->lock : space->populate;
+  return wish > space->huge_pages ? wish : space->huge_pages;
+}
+
 // The bytes from…to of the space get memory with the properties wished for.
 bool secure(Space* space, uint64_t from, uint64_t to, uint32_t* has) {
   char* start = at_byte(space, from);
@@ -93,11 +100,10 @@ bool secure(Space* space, uint64_t from, uint64_t to, uint32_t* has) {
     if (!os::arena_commit(start, length)) return false;
     if (space->huge_pages != kOff) os::arena_wish_huge(start, length);
   }
-  const uint32_t populate = space->lock > space->populate ? space->lock : space->populate;
+  const uint32_t populate = populate_wish(space);
   return obtain(space->no_fork, HUMMOCK_SPACE_NO_FORK, has,
                 [&] { return !space->callers_memory && os::arena_keep_from_fork(start, length); }) &&
-         obtain(populate > space->huge_pages ? populate : space->huge_pages, HUMMOCK_SPACE_POPULATED, has,
-                [&] { return os::arena_populate(start, length); }) &&
+         obtain(populate, HUMMOCK_SPACE_POPULATED, has, [&] { return os::arena_populate(start, length); }) &&
          obtain(space->lock, HUMMOCK_SPACE_LOCKED, has, [&] { return os::arena_lock(start, length); }) &&
          obtain(space->huge_pages, HUMMOCK_SPACE_HUGE_PAGES, has, [&] {
            if (is_huge(space, to)) return true;
@@ -251,6 +257,13 @@ bool make(Space* space, const hummock_space_options_t& o) {
   const uint64_t bytes = o.reserve == HUMMOCK_SPACE_AT_FIRST ? head : initial;
   uint32_t has = wished(space);
   int error = secure(space, 0, bytes, &has) ? 0 : errno;
+  if (error != 0 && space->huge_mapping && o.huge_pages != kRequire) {
+    unmap(space);
+    space->huge_mapping = false;
+    hummock_space_options_t small = o;
+    small.huge_pages = kOff;
+    return make(space, small);
+  }
   if (error == 0) error = fill_control(space, o, initial, maximum, bytes);
   if (error != 0) return unmap(space), fail(error);
   space->control->achieved = has | (o.shared != 0 ? HUMMOCK_SPACE_SHARED : 0);
@@ -364,7 +377,9 @@ bool trim_range(void* context, uint64_t at, uint64_t value) {
 
 size_t trim(Space* space) {
   constexpr uint32_t kKept = HUMMOCK_SPACE_LOCKED | HUMMOCK_SPACE_HUGE_PAGES | HUMMOCK_SPACE_SHARED;
-  if (space->callers_memory || (space->control->achieved & kKept) != 0 || !enter(space)) return 0;
+  if (space->callers_memory || space->huge_mapping || (space->control->achieved & kKept) != 0 ||
+      !enter(space))
+    return 0;
   wake(space);
   Trimmed trimmed = {space, 0};
   walk(space->engine, trim_range, &trimmed);

@@ -1,4 +1,5 @@
 // Joining a space that another process made.
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ Space* attach(int descriptor) {
     return nullptr;
   }
   Space* space = new_handle();
-  const int own_descriptor = space == nullptr ? -1 : dup(descriptor);
+  const int own_descriptor = space == nullptr ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (own_descriptor < 0) {
     const int why = errno;
     if (space != nullptr) forget_handle(space);
