@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -197,14 +199,16 @@ TEST_CASE("a block that the program has locked or advised a part of is copied, n
       const uintptr_t page = (reinterpret_cast<uintptr_t>(blocks[1]) + kMiB) & ~uintptr_t{4095};
       char* from = whole ? blocks[1] : reinterpret_cast<char*>(page);
       const size_t bytes = whole ? size : kMiB;
-      REQUIRE((whole ? mlock(from, bytes) : madvise(from, bytes, MADV_DONTDUMP)) == 0);
+      // The sanitizers' mlock does nothing. A user may lock only so much.
+      const bool locked = whole && syscall(SYS_mlock, from, bytes) == 0;
+      if (!whole) REQUIRE(madvise(from, bytes, MADV_DONTDUMP) == 0);
       watched = blocks[1];
       lifts = watched_moves = 0;
       blocks[1] = resize(blocks[1], 3 * size);
-      CHECK(lifts == 0);
+      if (locked || !whole) CHECK(lifts == 0);
       if (!whole) CHECK(watched_moves == 0);
       CHECK(marked(blocks[1], 1, size));
-      munlock(from, bytes);  // locked memory does not go back
+      if (locked) syscall(SYS_munlock, from, bytes);  // what is locked does not go back
       for (char* block : blocks) hummock_free(block);
       hummock_trim(0);
     }
