@@ -172,17 +172,16 @@ namespace {
 
 // Pages of several mappings, because the program locked or advised a part of its block, cannot move, or only
 // one mapping after the other. Linux notices when the target is unmapped already, and another thread may take
-// it then. So the system is asked before, for more than it can give: only with one mapping it is short of
-// room. False where it does not say.
+// it then. So the system is asked before, for a page more: with one mapping it is short of room, or gives it.
 bool is_one_mapping(void* address, size_t size) {
-  const size_t too_much = (sizeof(void*) == 8 ? size_t{1} << 47 : size_t{3} << 30) - page_size();
-  if (calls.remap(address, size, too_much, 0, nullptr) == MAP_FAILED) return errno == ENOMEM;
-  calls.remap(address, too_much, size, 0, nullptr);  // it had room for that
+  const size_t more = size + page_size();
+  if (calls.remap(address, size, more, 0, nullptr) == MAP_FAILED) return errno == ENOMEM;
+  calls.remap(address, more, size, 0, nullptr);
   return true;
 }
 
 // The mapping that pages leave would not be locked any more, not even where other blocks are. Locked pages
-// cannot be made cold, and to the others it does little.
+// cannot be made cold. Others can: that costs little, or the block's first huge page.
 bool is_locked(void* address) {
   return calls.advise(address, page_size(), kCold) != 0;
 }
@@ -228,7 +227,7 @@ bool lift_pages(void* address, size_t size, void* target) {
     __atomic_store_n(&possible, known, __ATOMIC_RELAXED);
   }
   const int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  return known == 1 && is_one_mapping(address, size) && !is_locked(address) &&
+  return known == 1 && !is_locked(address) && is_one_mapping(address, size) &&
          calls.remap(address, size, size, flags, target) != MAP_FAILED;
 }
 

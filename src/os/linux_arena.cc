@@ -136,6 +136,7 @@ bool arena_purge(void* address, size_t size) {
 
 bool arena_populate(void* address, size_t size) {
   if (arena_calls.advise(address, size, MADV_POPULATE_WRITE) == 0) return true;
+  if (errno == EFAULT) errno = ENOMEM;  // a SIGBUS when touched: the group may have no more huge pages
   if (errno != EINVAL) return false;
   touch(static_cast<char*>(address), size);
   return true;

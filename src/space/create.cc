@@ -133,7 +133,7 @@ bool map_shared(Space* space, const hummock_space_options_t& o, uint64_t maximum
 }
 
 // Sets `control` to address space for all the space can ever be.
-bool map(Space* space, const hummock_space_options_t& o, uint64_t maximum) {
+bool map(Space* space, const hummock_space_options_t& o, uint64_t maximum, bool pool) {
   space->mapped = maximum;
   space->descriptor = -1;
   if (o.memory != nullptr) {
@@ -142,7 +142,7 @@ bool map(Space* space, const hummock_space_options_t& o, uint64_t maximum) {
     return true;
   }
   if (o.shared != 0) return map_shared(space, o, maximum);
-  if (o.huge_pages != kOff) {
+  if (o.huge_pages != kOff && pool) {
     space->control = static_cast<Control*>(os::arena_huge(maximum));
     space->huge_mapping = space->control != nullptr;
     if (space->huge_mapping) return true;
@@ -241,15 +241,13 @@ void name_memory(Space* space) {
   if (space->descriptor < 0 && !space->callers_memory) os::name_mapping(space->control, space->mapped, text);
 }
 
-}  // namespace
-
-bool make(Space* space, const hummock_space_options_t& o) {
-  if (!is_right(o)) return fail(EINVAL);
+// `pool`: huge pages that the system set aside, if it has them.
+bool make_on(Space* space, const hummock_space_options_t& o, bool pool) {
   fill_handle(space, o);
   const size_t unit = space->unit;
   const uint64_t initial = o.memory != nullptr ? align_down(o.initial, kGranule) : align_up(o.initial, unit);
   const uint64_t maximum = o.maximum <= initial ? initial : align_up(o.maximum, unit);
-  if (!map(space, o, maximum)) return false;
+  if (!map(space, o, maximum, pool)) return false;
   // With room for a block: there is no shorter range.
   const uint64_t head =
       align_up(sizeof(Control) + engine_size(maximum) + rest_bytes(space) + kLeastBlock, unit);
@@ -257,12 +255,10 @@ bool make(Space* space, const hummock_space_options_t& o) {
   const uint64_t bytes = o.reserve == HUMMOCK_SPACE_AT_FIRST ? head : initial;
   uint32_t has = wished(space);
   int error = secure(space, 0, bytes, &has) ? 0 : errno;
-  if (error != 0 && space->huge_mapping && o.huge_pages != kRequire) {
+  if (error != 0 && space->huge_mapping) {  // then transparent ones, if they are to be had
     unmap(space);
     space->huge_mapping = false;
-    hummock_space_options_t small = o;
-    small.huge_pages = kOff;
-    return make(space, small);
+    return make_on(space, o, false);
   }
   if (error == 0) error = fill_control(space, o, initial, maximum, bytes);
   if (error != 0) return unmap(space), fail(error);
@@ -271,6 +267,12 @@ bool make(Space* space, const hummock_space_options_t& o) {
   name_memory(space);
   __atomic_store_n(&space->control->magic, kMagic, __ATOMIC_RELEASE);
   return true;
+}
+
+}  // namespace
+
+bool make(Space* space, const hummock_space_options_t& o) {
+  return is_right(o) ? make_on(space, o, true) : fail(EINVAL);
 }
 
 Space* create(const hummock_space_options_t& options, uint32_t* achieved) {

@@ -377,7 +377,7 @@ int unmap_watched(void* address, size_t size) {
 }
 int refuse_to_populate(void* address, size_t size, int advice) {
   constexpr int kPopulateWrite = 23;
-  return advice == kPopulateWrite ? (errno = ENOMEM, -1) : system_calls.advise(address, size, advice);
+  return advice == kPopulateWrite ? (errno = EFAULT, -1) : system_calls.advise(address, size, advice);
 }
 
 }  // namespace
