@@ -21,10 +21,6 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
-
 namespace hummock::os {
 namespace {
 
