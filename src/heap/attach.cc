@@ -11,6 +11,7 @@
 #include "heap/heap_pool.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
+#include "heap/limit_notice.h"
 #include "heap/observer.h"
 #include "heap/own_slabs.h"
 #include "heap/recording.h"
@@ -67,6 +68,7 @@ void detach(void* record) {
 // Top down, as everywhere. The program's own handlers may run before this or after: those that run while we
 // hold all allocate through the locks (os/lock.h).
 void before_fork() {
+  start_lock.lock_for_fork();
   checked::lock_for_fork();
   lock_user_heaps();
   guards::lock_for_fork();
@@ -86,6 +88,21 @@ void after_fork_in_parent() {
   guards::unlock_after_fork();
   unlock_user_heaps();
   checked::unlock_after_fork();
+  start_lock.unlock_after_fork();
+}
+
+// With the locks held: what there is one of for each process, and figures of threads that are no more.
+void begin_in_child() {
+  Heap* own = thread_heap->attached ? thread_heap : nullptr;
+  reset_own(own);
+  if (observer.in_child != nullptr) observer.in_child();
+  sampling::in_child();
+  ++forks;
+  recording::in_child();
+  hooks::begin_in_child();
+  forget_teller();
+  if (own != nullptr) note_thread(own);
+  forget_others(own, earned_by_parked());
 }
 
 // The only thread of the child holds every lock. Slabs of threads that are no more stay with their
@@ -96,21 +113,20 @@ void after_fork_in_child() {
   shard::reset_all();
   reset_idle();
   reset_pool();
-  reset_own(thread_heap->attached ? thread_heap : nullptr);
+  if (started) begin_in_child();
   guards::unlock_in_child();
-  if (observer.in_child != nullptr) observer.in_child();
-  sampling::in_child();
-  ++forks;
-  recording::in_child();
-  hooks::begin_in_child();
-  if (thread_heap->attached) note_thread(thread_heap);
   reset_user_heaps();
-  forget_others(thread_heap->attached ? thread_heap : nullptr, earned_by_parked());
   checked::unlock_in_child();
-  start_background();
+  start_lock.unlock_in_child();
+  if (started) start_background();
 }
 
 constexpr os::ForkHandlers kForkHandlers = {before_fork, after_fork_in_parent, after_fork_in_child};
+
+// Before there are threads: one may fork while another makes the first call.
+__attribute__((constructor(101))) void handle_forks() {
+  os::on_fork(&kForkHandlers);
+}
 
 }  // namespace
 
@@ -136,9 +152,6 @@ void initialise() {
     }
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
-  // Outside the lock: registering may allocate.
-  if (options::values.space_initial != 0) served::handle_forks();
-  os::on_fork(&kForkHandlers);
   sampling::renew_guards();
 }
 

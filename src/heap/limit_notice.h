@@ -13,6 +13,9 @@ void set_limit_handler(hummock_limit_handler handler);
 // lock is held, and a malloc has its block.
 void tell_of_limits();
 
+// In the child of a fork: another thread may have been told just then.
+void forget_teller();
+
 // At the end of a malloc that left the fast path.
 inline void tell_if_limited() {
   if (__builtin_expect(relaxed(pages::limits.soft) != 0, false)) tell_of_limits();

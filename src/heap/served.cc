@@ -81,10 +81,6 @@ void start() {
   errno = saved;
 }
 
-void handle_forks() {
-  space::handle_forks();
-}
-
 void* allocate(size_t align, size_t size, bool zero) {
   space::Space* space = external();
   if (__builtin_expect(space == nullptr, false)) {  // being made by this very call

@@ -12,8 +12,6 @@ namespace hummock::heap::served {
 
 // Makes the space as the options say, or ends the process with a line that says why not.
 void start();
-// To be called after it, where malloc may be called.
-void handle_forks();
 
 // The space, or null; what it points to is for served.cc. Atomic.
 extern void* serving HUMMOCK_HIDDEN;

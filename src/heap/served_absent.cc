@@ -10,8 +10,6 @@ void start() {
   base::die(base::Line() << "space_initial: malloc cannot be served from a space on this system");
 }
 
-void handle_forks() {}
-
 void* serving = nullptr;
 
 void* allocate_plain(size_t) {

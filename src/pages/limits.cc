@@ -59,6 +59,10 @@ bool renew_limits_some() {
   return true;
 }
 
+void forget_renewal() {
+  looking = false;
+}
+
 void renew_limits() {
   while (!renew_limits_some()) {
   }

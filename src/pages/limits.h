@@ -22,6 +22,8 @@ extern Limits limits;
 void renew_limits();
 // Does a step of it, with at most four system calls; true: that was the last.
 bool renew_limits_some();
+// In the child of a fork: who renewed them is not there.
+void forget_renewal();
 // Does a step if one is due and *calls is four; true: it did.
 bool renew_limits_in_turn(uint64_t now_ms, unsigned* calls);
 

@@ -307,6 +307,7 @@ void unlock_all() {
 
 void reset_all() {
   after_fork_in_child();
+  forget_renewal();
   metadata_reset();
   page_lock.unlock_in_child();
   huge_reset();

@@ -11,7 +11,6 @@ namespace hummock::proxy {
 namespace {
 
 uint64_t slots_taken[kSlots / 64];  // guarded by `registry`
-bool forks_handled;                 // guarded by `registry`
 uint64_t last_serial;
 
 void before_fork() {
@@ -28,12 +27,8 @@ void after_fork_in_child() {
   os::reset_streams();
 }
 
-void handle_forks() {
-  {
-    os::LockGuard guard(registry);
-    if (forks_handled) return;
-    forks_handled = true;
-  }
+// Before there are threads: one may fork while another makes the first proxy.
+__attribute__((constructor(101))) void handle_forks() {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -122,7 +117,6 @@ constexpr hummock_proxy_fallback_t kDefaultFallback = {
 }  // namespace
 
 Proxy* create(const hummock_proxy_options_t& options) {
-  handle_forks();
   Plan plan;
   Proxy* proxy = nullptr;
   void* pools = nullptr;

@@ -15,10 +15,8 @@ os::Lock<os::Rank::spaces> registry_lock;
 Space internal_handle;  // guarded by registry_lock until made
 bool internal_made;     // guarded by registry_lock
 Space external_handle;
-bool external_made;    // atomic: release after the handle is made
-Space* first;          // guarded by registry_lock
-bool fork_is_handled;  // guarded by registry_lock
-
+bool external_made;  // atomic: release after the handle is made
+Space* first;        // guarded by registry_lock
 void set_first(Space* space) {
   first = space;
   // The monitor reads it from outside.
@@ -94,6 +92,11 @@ void after_fork_in_child() {
   os::reset_streams();
 }
 
+// Before there are threads: one may fork while another makes the first space.
+__attribute__((constructor(101))) void handle_forks() {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 // The internal space needs a handle itself, so it is made apart.
 bool make_internal() {
   hummock_space_options_t options = {};
@@ -127,16 +130,6 @@ bool make_external(const hummock_space_options_t& options) {
   return true;
 }
 
-void handle_forks() {
-  {
-    os::LockGuard guard(registry_lock);
-    if (fork_is_handled) return;
-    fork_is_handled = true;
-  }
-  // Outside the lock: registering may allocate.
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
 Space* internal() {
   os::LockGuard guard(registry_lock);
   return internal_made ? &internal_handle : nullptr;
@@ -149,7 +142,6 @@ Space* new_handle() {
     if (!internal_made && !make_internal()) return nullptr;
     place = allocate(&internal_handle, sizeof(Space), alignof(Space), false);
   }
-  handle_forks();
   return place == nullptr ? nullptr : static_cast<Space*>(memset(place, 0, sizeof(Space)));
 }
 

@@ -215,11 +215,9 @@ Space* attach(int descriptor);
 Space* open(const char* name);
 Space* internal();
 
-// The space that serves the process's malloc, or null. Calls no malloc. Call handle_forks(), which may, after
-// it.
+// The space that serves the process's malloc, or null. Calls no malloc.
 bool make_external(const hummock_space_options_t& options);
 Space* external();
-void handle_forks();
 
 // ---- Among the files of this folder --------------------------------------------------------------
 

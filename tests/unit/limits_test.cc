@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -192,6 +194,35 @@ TEST_CASE("whatever kind of block takes what is in use over the soft limit") {
     until_told(22 * kMiB / size, [=] { return hummock_heap_malloc(heap, size); });
     hummock_heap_destroy(heap);
   }
+}
+
+TEST_CASE("a child of fork is told, whatever thread of its parent was told just then") {
+  static std::atomic<bool> told, go_on;
+  const Limits limits("20M", "none");
+  told = go_on = false;
+  const auto waits = [](int, size_t, size_t) {
+    told = true;
+    while (!go_on) std::this_thread::yield();
+  };
+  CHECK(hummock_on_limit(waits) == 0);
+  std::thread other([] {
+    void* block = hummock_malloc(30 * kMiB);
+    while (!go_on) std::this_thread::yield();
+    hummock_free(block);
+  });
+  while (!told) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    told_soft = 0;
+    hummock_on_limit(handler);
+    hummock_free(hummock_malloc(300'000));
+    _exit(told_soft == 1 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  go_on = true;
+  other.join();
 }
 
 TEST_CASE("a block that grows in place tells, too") {
