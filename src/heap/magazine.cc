@@ -258,7 +258,7 @@ void give_last(Heap* heap, unsigned size_class) {
   bin.blocks = give_some(heap, bin.blocks, 1, size_class, true);
   ++bin.room;
   if (bin.limit == 0) leave_empty_slab(heap, size_class);
-  if (add_direct(&bin)) after_direct_frees(heap, size_class);
+  add_direct(&bin) ? after_direct_frees(heap, size_class) : tick_if_behind();
 }
 
 }  // namespace
@@ -283,14 +283,12 @@ void magazine_full(Bin* bin) {
     return;
   }
   const unsigned size_class = static_cast<unsigned>(offset / sizeof(Bin));
-  if (!bin->asked) {
-    give_last(heap, size_class);
-    return tick_if_behind();
-  }
+  if (!bin->asked) return give_last(heap, size_class);
   if (!bin->refused && make_room(heap, size_class)) return;
   bin->refused = true;
   bin->asked = false;
-  is_direct(*bin) ? give_last(heap, size_class) : give_older(heap, size_class);
+  if (is_direct(*bin)) return give_last(heap, size_class);
+  give_older(heap, size_class);
   tick_if_behind();
 }
 
@@ -306,10 +304,12 @@ void after_direct_frees(Heap* heap, unsigned size_class) {
     if (kBlocksPerLook > pause) pause = kBlocksPerLook;
   }
   bin.asked = bin.refused = false;
-  const bool looks = !flushed && !pages::is_behind();  // not both in one call
+  // One call looks at its own slabs, or flushes and ticks: a look may make as many system calls as a tick.
+  const bool looks = !flushed && !pages::is_behind();
   const unsigned most = looks ? look_at_own(heap) : UINT_MAX;
   if (pause > most) pause = most;
   bin.direct = static_cast<uint16_t>(pause);
+  if (!looks) tick_if_behind();
 }
 
 void sweep(Heap* heap, unsigned classes, unsigned except) {

@@ -127,7 +127,6 @@ bool is_large(const SlabHeader* slot, const void* p) {
 
 __attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
   after_direct_frees(heap, static_cast<unsigned>(bin - heap->bins));
-  tick_if_behind();
 }
 
 __attribute__((noinline)) void after_last_direct(Heap* heap, SlabHeader* slab, Bin* bin) {
