@@ -58,9 +58,11 @@ void copy(void* to, void* from, size_t size) {
   memcpy(to, from, size);
 }
 
+// Where nothing is to be had, a block that is to be smaller stays as it is.
 void* move(const Block& block, void* p, size_t size, bool zero) {
   void* fresh =
       block.heap != nullptr && !block.heap->samples ? user_allocate(block.heap, size) : other_block(size);
+  if (fresh == nullptr && size <= block.room) return zero ? zero_tail(p, size) : p;
   if (fresh == nullptr) return nullptr;
   copy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -81,7 +83,7 @@ inline Bin* bin_for_growth(Heap* heap, size_t room, size_t size) {
 __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
   const size_t wanted = with_room_to_grow(room, size);
   void* fresh = other_block(wanted);
-  if (fresh == nullptr) return nullptr;
+  if (fresh == nullptr) return size <= room ? p : nullptr;  // as in move()
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller
   } else {
@@ -112,7 +114,10 @@ void* resize(void* p, size_t size, bool zero) {
   // Hooks must hear of a new address before anybody else can have the old one.
   const hummock_hooks_t* to = sees_every_call() ? hooks::wanted_calls() : nullptr;
   void* resized = resize_without_copy(block, p, size, zero, to == nullptr);
-  if (resized == nullptr) return recorded.ends(move(block, p, size, zero), size);
+  if (resized == nullptr) {
+    resized = move(block, p, size, zero);
+    if (resized != p) return recorded.ends(resized, size);
+  }
   recorded.ends(resized, size);
   if (to != nullptr) hooks::tell_resized(to, resized, size);
   tell_if_limited();

@@ -131,6 +131,26 @@ size_t most_of_threads(size_t size) {
   return most;
 }
 
+TEST_CASE("realloc to a smaller size is not refused") {
+  const Limits limits("none", "40M");
+  for (const size_t size : {size_t{100}, size_t{20'000}, size_t{500'000}}) {
+    INFO(size);
+    std::vector<void*> blocks;
+    fill(size, &blocks);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const size_t smaller = size / (2 + i % 40);
+      memset(blocks[i], static_cast<int>(i), size);
+      void* cut = hummock_realloc(blocks[i], smaller);
+      REQUIRE(cut != nullptr);
+      blocks[i] = cut;
+      const auto* bytes = static_cast<const unsigned char*>(cut);
+      CHECK(std::count(bytes, bytes + smaller, static_cast<unsigned char>(i)) ==
+            static_cast<ptrdiff_t>(smaller));
+    }
+    free_all(&blocks);
+  }
+}
+
 TEST_CASE("eight threads") {
   const Limits limits("none", "100M");
   for (const size_t size : {size_t{16}, size_t{1} << 10, size_t{64} << 10, kMiB, 10 * kMiB, 33 * kMiB}) {
