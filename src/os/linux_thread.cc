@@ -127,8 +127,9 @@ void child() {
 }
 
 // Before there are threads. The first malloc would be too late: it may come from a thread that holds the list
-// of streams, for which a fork waits that holds the lock of pthread_atfork.
-__attribute__((constructor(101))) void register_handlers() {
+// of streams, for which a fork waits that holds the lock of pthread_atfork. After those of spaces and
+// proxies: what is registered last runs first before a fork.
+__attribute__((constructor(102))) void register_handlers() {
   pthread_atfork(prepare, parent, child);
 }
 

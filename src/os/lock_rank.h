@@ -37,8 +37,8 @@ constexpr const char* name_of(Rank rank) {
   return kNames[static_cast<unsigned>(rank)];
 }
 
-// Proxies and spaces have handlers of fork of their own, before or after the heap's as it happens: nothing
-// of one family waits for the others.
+// Proxies and spaces have handlers of fork of their own. They take their locks after the heap's, since the
+// first call may make a space; nothing of theirs waits for the heap.
 constexpr uint32_t family_of(Rank rank) {
   constexpr uint32_t kApart = 1u << static_cast<unsigned>(Rank::proxies);
   constexpr uint32_t kSpaces = 1u << static_cast<unsigned>(Rank::spaces);

@@ -27,7 +27,8 @@ void after_fork_in_child() {
   os::reset_streams();
 }
 
-// Before there are threads: one may fork while another makes the first proxy.
+// Before there are threads: one may fork while another makes the first proxy. And before the heap's, as in
+// space/registry.cc.
 __attribute__((constructor(101))) void handle_forks() {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

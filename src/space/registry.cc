@@ -33,41 +33,53 @@ void drop_entry(Space* space) {
   }
 }
 
-// The spaces whose locks a fork must find free.
-template <class Visit>
-void for_each_locked(Visit visit) {
-  for (Space* space = first; space != nullptr; space = space->next) {
-    // Another process's hold on a shared space is none of ours, and an owner's is no lock.
-    if (space->threads != Threads::owner && space->descriptor < 0) visit(space);
+void hold(Space* space) {
+  if (space->lends) {
+    space->control->lending.lock_for_fork();
+  } else {
+    enter(space);
   }
+  space->held_for_fork = true;
+}
+
+void let_go(Space* space) {
+  space->held_for_fork = false;
+  if (space->lends) return space->control->lending.unlock_after_fork();
+  leave(space);
 }
 
 void before_fork() {
   os::take_streams();
   registry_lock.lock_for_fork();
-  for_each_locked([](Space* space) {
-    if (space->lends) {
-      space->control->lending.lock_for_fork();
-    } else {
-      enter(space);
-    }
+  for (Space* space = first; space != nullptr; space = space->next) {
+    // Another process's hold on a shared space is none of ours, and an owner's is no lock.
+    if (space->threads == Threads::owner || space->descriptor >= 0) continue;
+    hold(space);
     stop_caches(space);
-  });
-  if (internal_made) enter(&internal_handle);
+  }
+  if (internal_made) hold(&internal_handle);
+}
+
+// Those that before_fork() held. A handler of the program's that runs inside ours may have made others.
+template <class Visit>
+void for_each_held(Visit visit) {
+  if (internal_handle.held_for_fork) visit(&internal_handle);
+  for (Space* space = first; space != nullptr; space = space->next) {
+    if (space->held_for_fork) visit(space);
+  }
 }
 
 void after_fork_in_parent() {
-  if (internal_made) leave(&internal_handle);
-  for_each_locked([](Space* space) {
+  for_each_held([](Space* space) {
     restart_caches(space);
-    if (space->lends) return space->control->lending.unlock_after_fork();
-    leave(space);
+    let_go(space);
   });
   registry_lock.unlock_after_fork();
   os::release_streams();
 }
 
 void begin_anew(Space* space) {
+  space->held_for_fork = false;
   drop_caches_of_others(space);
   if (space->lends) {
     space->control->lending.unlock_in_child();
@@ -86,13 +98,13 @@ void after_fork_in_child() {
     if (space->out_of_forks) drop_entry(space);
     space = next;
   }
-  for_each_locked(begin_anew);
-  if (internal_made) begin_anew(&internal_handle);
+  for_each_held(begin_anew);
   registry_lock.unlock_in_child();
   os::reset_streams();
 }
 
-// Before there are threads: one may fork while another makes the first space.
+// Before there are threads: one may fork while another makes the first space. And before the heap's: so a
+// fork takes their locks first, as the first call does, which may make a space.
 __attribute__((constructor(101))) void handle_forks() {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -76,6 +76,7 @@ struct Space {
   bool creator;       // of a shared space: removes its name
   bool promised;      // it serves the process's malloc: without its first memory the program ends
   bool lends;         // its lock is Control::lending
+  bool held_for_fork;
   bool fences;  // a thread that empties others' caches can make their threads execute a fence: see cache.cc
   uint32_t populate, lock, huge_pages, no_fork;
   uint32_t cache_blocks;  // 0: no caches
