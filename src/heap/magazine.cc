@@ -252,7 +252,7 @@ void leave_empty_slab(Heap* heap, unsigned size_class) {
   if (few && slab->live == held) give_blocks(heap, size_class, held);
 }
 
-// Returns the last block to its slab, and makes the slab direct.
+// Returns the last block to its slab, and makes the slab direct. Then looks or ticks.
 void give_last(Heap* heap, unsigned size_class) {
   Bin& bin = heap->bins[size_class];
   bin.blocks = give_some(heap, bin.blocks, 1, size_class, true);

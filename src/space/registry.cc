@@ -17,6 +17,7 @@ bool internal_made;     // guarded by registry_lock
 Space external_handle;
 bool external_made;  // atomic: release after the handle is made
 Space* first;        // guarded by registry_lock
+
 void set_first(Space* space) {
   first = space;
   // The monitor reads it from outside.
