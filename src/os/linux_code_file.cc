@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/system.h"
+#include "os/linux_files.h"
 #include "os/linux_modules.h"
 #include "os/linux_uncancelled.h"
 #include "os/os.h"
@@ -21,8 +22,6 @@
 
 namespace hummock::os {
 namespace {
-
-constexpr int kFirstDescriptor = 500;
 
 // Digits up to `end`, and over it; false when there are none or too many.
 bool read_number(const char** text, char end, uint64_t* out) {
@@ -115,17 +114,7 @@ bool shares_memory(const char* variable) {
 }
 
 int open_new(const char* path, int* error) {
-  const int saved = errno;
-  const Uncancelled uncancelled;
-  int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    *error = errno;
-  } else if (const int high = fcntl(fd, F_DUPFD_CLOEXEC, kFirstDescriptor); high >= 0) {
-    close(fd);
-    fd = high;
-  }
-  errno = saved;
-  return fd;
+  return open_to_write(path, O_TRUNC, error);
 }
 
 bool write_file(int fd, const char* bytes, size_t length, int* error) {

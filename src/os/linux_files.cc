@@ -48,6 +48,18 @@ int set_file_length(int fd, size_t size) {
   return result;
 }
 
+int open_to_write(const char* path, int flag, int* error) {
+  const KeepErrno keep;
+  const Uncancelled uncancelled;
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flag, 0644);
+  if (fd < 0) {
+    *error = errno;
+    return fd;
+  }
+  fcntl(fd, F_SETFL, flag);  // a reader that is slow loses nothing
+  return move_away(fd);
+}
+
 bool write_all(int fd, const char* bytes, size_t length, int* error) {
   const KeepErrno keep;
   const Uncancelled uncancelled;

@@ -18,6 +18,10 @@ size_t read_value(const char* path, char* out, size_t room);
 // The file under a number that is out of the way of the program's own.
 int move_away(int fd);
 
+// Opens or makes a file that the user named, out of the way, with O_APPEND or O_TRUNC. -1 and *error where
+// that fails. A pipe must have a reader (else ENXIO): to wait for one would hang the program. Keeps errno.
+int open_to_write(const char* path, int flag, int* error);
+
 // The number after `key` where that stands at the start of a line, else kNoNumber. An empty key takes the
 // first number of the text.
 uint64_t number_after(const char* text, const char* key);

@@ -6,13 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/linux_uncancelled.h"
+#include "os/linux_files.h"
 #include "os/os.h"
 
 namespace hummock::os {
 namespace {
-
-constexpr int kFirstDescriptor = 500;  // programs number their own from 3, and close some of them blindly
 
 char* two_digits(char* at, unsigned number) {
   *at++ = static_cast<char>('0' + number / 10 % 10);
@@ -46,20 +44,7 @@ unsigned process_id() {
 }
 
 int open_append(const char* path, int* error) {
-  const int saved = errno;
-  const Uncancelled uncancelled;
-  int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    *error = errno;
-  } else {
-    const int high = fcntl(fd, F_DUPFD_CLOEXEC, kFirstDescriptor);
-    if (high >= 0) {
-      close(fd);
-      fd = high;
-    }
-  }
-  errno = saved;
-  return fd;
+  return open_to_write(path, O_APPEND, error);
 }
 
 bool absolute_path(const char* path, char* out, size_t room) {

@@ -31,6 +31,13 @@ class Run(unittest.TestCase):
         done = hummock("run", "--", "cat", "/proc/self/maps")
         self.assertIn(os.path.realpath(LIBRARY), done.stdout)
 
+    def test_closed_streams_stay_closed(self):
+        script = """exec 9>&1 0<&- 1>&- 2>&-
+            "$0" run -- sh -c 'for i in 0 1 2; do [ -e /proc/$$/fd/$i ] && echo $i >&9; done; grep -c hummock /proc/$$/maps >&9'"""
+        done = subprocess.run(["bash", "-c", script, TOOL], capture_output=True, text=True, timeout=1500, check=False)
+        self.assertRegex(done.stdout, r"\A[1-9]\d*\n\Z")
+        self.assertEqual(done.returncode, 0)
+
     def test_it_becomes_the_program(self):
         self.assertEqual(hummock("run", "--", "sh", "-c", "kill -9 $$").returncode, -9)
         with subprocess.Popen([TOOL, "run", "--", "sh", "-c", "trap 'echo got it; exit 5' WINCH; echo $$; while :; do sleep 0.05; done"],

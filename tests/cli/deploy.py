@@ -32,7 +32,7 @@ class Deploy(unittest.TestCase):
     def test_the_unit(self):
         text = (DEPLOY / "hummock-demo.service").read_text()
         unit = self.folder / "hummock-demo.service"
-        unit.write_text(text.replace("/usr/local/bin/hummock", TOOL))
+        unit.write_text(text.replace("/usr/local/bin/hummock", f'"{TOOL}"'))
         done = verify(unit)
         self.assertNotIn("hummock-demo", done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -3,10 +3,12 @@
 
 Usage: log.py PROGRAM LIBRARY TOOL
 """
+import fcntl
 import glob
 import html.parser
 import os
 import re
+import select
 import shlex
 import shutil
 import subprocess
@@ -178,6 +180,27 @@ class Survival(Case):
         done = self.tool("run", "--log=/nowhere/at/all.log", "--", PROGRAM, "ends")
         self.assertEqual(done.returncode, 0)
         self.assertIn("cannot be opened (ENOENT): no region log", done.stderr)
+
+    def test_a_pipe_without_a_reader(self):
+        pipe = self.folder + "/pipe"
+        os.mkfifo(pipe)
+        done = self.tool("run", f"--log={pipe}", "--", PROGRAM, "ends", env={"HUMMOCK_STATS": pipe})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"the log {pipe} cannot be opened (ENXIO): no region log", done.stderr)
+        self.assertRegex(done.stderr, rf"the statistics of process \d+ cannot be written to {pipe} \(ENXIO\)")
+
+    def test_a_pipe_with_a_slow_reader(self):
+        pipe = self.folder + "/pipe"
+        os.mkfifo(pipe)
+        end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        with subprocess.Popen([TOOL, "run", f"--log={pipe}", "--", PROGRAM, "ends"], cwd=self.folder) as child, \
+                open(end, encoding="utf-8") as reader:
+            select.select([end], [], [])  # until somebody has written
+            os.set_blocking(end, True)
+            log = Log(reader.read())
+            self.assertEqual(child.wait(timeout=1500), 0)
+        self.assertTrue(log.summary)
 
 
 class Page(html.parser.HTMLParser):

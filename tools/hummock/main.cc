@@ -13,6 +13,7 @@
 #include "hummock/hummock.h"
 #include "leaks_options.h"
 #include "log_cli.h"
+#include "outputs.h"
 #include "profile_options.h"
 #include "run_cli.h"
 #include "spaces.h"
@@ -153,6 +154,7 @@ int finish(int status) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  guard_standard_streams();
   try {
     return finish(dispatch(count, arguments));
   } catch (const std::exception& error) {

@@ -1,7 +1,9 @@
 #include "outputs.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -14,6 +16,13 @@ std::string looks_like_program(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(start, SELFMAG);
   if (std::string(start, SELFMAG) == ELFMAG) return "is a program or a library";
   return (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0 ? "is executable" : "";
+}
+
+void guard_standard_streams() {
+  for (int number = 0; number <= 2; ++number) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    open("/dev/null", (number == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);  // takes the lowest number there is
+  }
 }
 
 }  // namespace hummock::tool

@@ -9,4 +9,9 @@ namespace hummock::tool {
 // profile: "is executable". Empty: nothing, or there is no file.
 std::string looks_like_program(const std::string& path);
 
+// Takes those of the numbers 0, 1 and 2 whose file is closed, or the next file that is opened would be read
+// or written as a standard stream. To use them stays an error, and programs that are executed have them
+// closed.
+void guard_standard_streams();
+
 }  // namespace hummock::tool

@@ -13,10 +13,13 @@ import subprocess
 import tempfile
 import unittest
 
+from linked import linked
+
 TESTS = pathlib.Path(__file__).resolve().parent
 UNIT = TESTS.parent
 ROOT = UNIT.parents[1]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", ROOT / "build")).resolve()
+LIBRARIES = linked(BUILD)
 MIMALLOC = "libmimalloc.so.2"
 HANG = 1500
 
@@ -39,7 +42,7 @@ def compiled(source, *defines, static=False, optimised="-O2"):
     if not program.exists():
         out.mkdir(exist_ok=True)
         command = ["fpc", "-v0we", "-Sew", optimised, f"-Fu{UNIT}", f"-Fu{TESTS}", f"-Fi{UNIT}", f"-FU{out}",
-                   f"-FE{out}", f"-Fl{BUILD}", "-k-rpath", f"-k{BUILD}", *(f"-d{name}" for name in defines),
+                   f"-FE{out}", f"-Fl{LIBRARIES}", "-k-rpath", f"-k{LIBRARIES}", *(f"-d{name}" for name in defines),
                    str(TESTS / source)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not program.exists():
@@ -78,8 +81,8 @@ class Pascal(unittest.TestCase):
         for unit, needed in (("Hummock", 1), ("HummockStatic", 0), ("Hummock", 1)):
             source = out / "stale.pas"
             source.write_text(f"program stale; uses {unit}; begin WriteLn(HummockInstalled); end.")
-            subprocess.run(["fpc", "-v0we", "-Sew", f"-Fu{UNIT}", f"-Fi{UNIT}", f"-FU{out}", f"-Fl{BUILD}", "-k-rpath",
-                            f"-k{BUILD}", str(source)], check=True, capture_output=True)  # fmt: skip
+            subprocess.run(["fpc", "-v0we", "-Sew", f"-Fu{UNIT}", f"-Fi{UNIT}", f"-FU{out}", f"-Fl{LIBRARIES}", "-k-rpath",
+                            f"-k{LIBRARIES}", str(source)], check=True, capture_output=True)  # fmt: skip
             dynamic = subprocess.run(["readelf", "-d", out / "stale"], check=True, capture_output=True, text=True).stdout
             self.assertEqual(dynamic.count("libhummock.so"), needed, unit)
             self.assertEqual(self.passes(out / "stale").stdout, "TRUE\n")

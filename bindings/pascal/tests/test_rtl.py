@@ -12,8 +12,11 @@ import subprocess
 import tarfile
 import unittest
 
+from linked import linked
+
 UNIT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("TEST_BUILD", UNIT.parents[1] / "build")).resolve()
+LIBRARIES = linked(BUILD)
 FETCHED = BUILD / "fpc-source"
 HANG = 600
 FOLDERS = ("test", "tbs", "webtbs", "tstunits")
@@ -94,7 +97,7 @@ class Test:
 class RunTimeLibrary(unittest.TestCase):
     def test_own_heap_tests(self):
         tests = fetch()
-        ours = ("-Fahummock", f"-Fu{UNIT}", f"-Fi{UNIT}", f"-Fl{BUILD}", "-k-rpath", f"-k{BUILD}")
+        ours = ("-Fahummock", f"-Fu{UNIT}", f"-Fi{UNIT}", f"-Fl{LIBRARIES}", "-k-rpath", f"-k{LIBRARIES}")
         ran = []
         for source in sorted(p for folder in FOLDERS[:3] for p in (tests / folder).rglob("*.pp")):
             test = Test(tests, source)
