@@ -24,8 +24,6 @@ Settings settings;
 
 namespace {
 
-constexpr size_t kRound = 250;
-
 // Never ended: a signal may look at them.
 std::vector<Worker*>* workers = new std::vector<Worker*>;
 

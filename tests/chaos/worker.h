@@ -14,6 +14,8 @@
 
 namespace chaos {
 
+inline constexpr size_t kRound = 250;  // steps; then the workers meet, and exchange blocks
+
 struct Settings {
   uint64_t seed = 1;
   size_t steps = 2000;  // a worker
@@ -21,7 +23,7 @@ struct Settings {
   std::string mode = "default";
   std::string plugin;             // a file to load and unload
   std::set<std::string> without;  // operations that are left out, to narrow a finding down
-  unsigned patience = 300;        // seconds for 250 steps, then it is a hang
+  unsigned patience = 300;        // seconds for a round, then it is a hang
   bool may_fail() const { return mode == "refuse" || mode == "limit"; }
   bool has(const char* operation) const { return without.count(operation) == 0; }
 };
@@ -36,7 +38,10 @@ inline hummock_heap_t* heap_of(void* heap) {
 
 class Worker {
  public:
-  explicit Worker(size_t index) : index_(index), posts_(settings.threads) {}
+  explicit Worker(size_t index) : index_(index), posts_(settings.threads) {
+    // Where memory is out it could not grow.
+    for (std::vector<Block>& blocks : posts_) blocks.reserve(kRound);
+  }
 
   void run(size_t first, size_t steps);
   void finish();
