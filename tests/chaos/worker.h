@@ -39,7 +39,7 @@ inline hummock_heap_t* heap_of(void* heap) {
 class Worker {
  public:
   explicit Worker(size_t index) : index_(index), posts_(settings.threads) {
-    // Where memory is out it could not grow.
+    // Where memory is out they could not grow.
     for (std::vector<Block>& blocks : posts_) blocks.reserve(kRound);
   }
 
