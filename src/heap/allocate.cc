@@ -141,8 +141,8 @@ __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {
     set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
     if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
-  } else if (void* block = pop_direct(heap, bin)) {
-    return block;
+  } else if (is_direct(*bin)) {
+    if (void* block = pop_direct(heap, bin)) return block;
   }
   // In those modes only size 0 comes by here. Hooks may come at any moment, after the size was looked at: who
   // is here then gets a block of the class, untold.

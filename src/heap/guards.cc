@@ -145,7 +145,7 @@ void* allocate(size_t align, size_t size) {
   if (align > page || size > most_bytes() || mean() == 0) return nullptr;
   const size_t room = base::align_up(size, align);
   const size_t bytes = base::align_up(room, page);
-  if (bytes > most_bytes() || !pages::still_fits(bytes)) return nullptr;
+  if (bytes > most_bytes() || !pages::may_still_take(bytes)) return nullptr;
   Slot* slot = take_slot();
   if (slot == nullptr) return nullptr;
   char* place = place_of(slot);

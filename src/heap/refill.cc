@@ -217,7 +217,7 @@ void* refill(Heap* heap, unsigned size_class) {
 void* pop_direct(Heap* heap, Bin* bin) {
   const auto size_class = static_cast<unsigned>(bin - heap->bins);
   SlabHeader* slab = heap->current[size_class];
-  const bool may = is_direct(*bin) && size_class >= kFirstAlone && slab != nullptr && bin->blocks == bin;
+  const bool may = size_class >= kFirstAlone && slab != nullptr && bin->blocks == bin;
   if (!may || (heap->refills + 1) % kCallsPerTick == 0 || sees_every_call()) return nullptr;
   if (owner_of(slab) != reinterpret_cast<uintptr_t>(heap) + kDirect) return nullptr;
   void* block = pop_list(&slab->free);

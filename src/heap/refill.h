@@ -37,8 +37,8 @@ __attribute__((always_inline)) inline void* take_ready(Heap* heap, Bin* bin) {
   return slab::take_one(rest, bin);
 }
 
-// Returns a block straight from the current slab, if the class has next to no magazine. Null: there is none,
-// or a call of refill is due.
+// For a class that is_direct(): a block straight from the current slab. Null: there is none, or a call of
+// refill is due.
 void* pop_direct(Heap* heap, Bin* bin);
 
 // slab::create, after parked heaps have given up what they hold if memory is short.

@@ -84,7 +84,7 @@ bool fits_hard_limit(size_t bytes) {
   return false;
 }
 
-bool still_fits(size_t bytes) {
+bool still_fits_hard_limit(size_t bytes) {
   const size_t limit = relaxed(limits.hard);
   return limit == 0 || fits(bytes, limit);
 }

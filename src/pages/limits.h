@@ -35,7 +35,10 @@ inline bool may_take(size_t bytes) {
 }
 // The same question again, under the page heap's lock, so that threads that ask at once do not exceed the
 // limit together.
-bool still_fits(size_t bytes);
+bool still_fits_hard_limit(size_t bytes);
+inline bool may_still_take(size_t bytes) {
+  return __builtin_expect(relaxed(limits.hard) == 0, true) || still_fits_hard_limit(bytes);
+}
 
 // With a soft limit: how many slots may be dirty in addition to what is in use.
 size_t slots_within_limit();

@@ -190,7 +190,7 @@ namespace {
 
 Span take_locked(unsigned slots, unsigned align) {
   os::LockGuard guard(page_lock);
-  return still_fits(slots * kSlotSize) ? take_span(slots, align) : Span{nullptr, false};
+  return may_still_take(slots * kSlotSize) ? take_span(slots, align) : Span{nullptr, false};
 }
 
 // One thread adds a region, and the others wait and look again. Otherwise each of many threads that start at
@@ -200,7 +200,7 @@ Span take_grown(unsigned slots, unsigned align) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Span span = take_locked(slots, align);
     // A region that others used up meanwhile, or a small one without the alignment: once more.
-    if (span.header != nullptr || !still_fits(slots * kSlotSize) || !grow(slots + align - 1)) return span;
+    if (span.header != nullptr || !may_still_take(slots * kSlotSize) || !grow(slots + align - 1)) return span;
   }
   return take_locked(slots, align);
 }
@@ -272,7 +272,7 @@ bool grow_span(SlabHeader* header, unsigned slots) {
   {
     os::LockGuard guard(page_lock);
     SlabHeader* run = region->header(end);
-    if (!is_free(region, end) || run->slots < more || !still_fits(more * kSlotSize)) return false;
+    if (!is_free(region, end) || run->slots < more || !may_still_take(more * kSlotSize)) return false;
     take_slots(run, end, more);
   }
   if (!have_memory(region, end, more)) return false;
