@@ -11,6 +11,7 @@
 #include "heap/heap_pool.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
+#include "heap/inbox.h"
 #include "heap/limit_notice.h"
 #include "heap/observer.h"
 #include "heap/own_slabs.h"

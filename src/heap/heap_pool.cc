@@ -4,6 +4,7 @@
 #include "heap/allowance.h"
 #include "heap/hooks.h"
 #include "heap/idle.h"
+#include "heap/inbox.h"
 #include "heap/magazine.h"
 #include "heap/own_slabs.h"
 #include "heap/refill.h"
@@ -111,26 +112,6 @@ unsigned count_slabs(const Heap* heap) {
   unsigned count = 0;
   for_slabs(heap, [&](const SlabHeader*) { ++count; });
   return count;
-}
-
-bool has_posted(const Heap* heap) {
-  return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
-}
-
-void unqueue_all(SlabHeader* slab) {
-  while (slab != nullptr && slab != kSealed) {
-    SlabHeader* next = slab->inbox_next;
-    unqueue(slab);
-    slab = next;
-  }
-}
-
-// Nobody will read it. A freer who comes late finds nobody, and looks at the slab itself: by then it is
-// shared, or will be by us, or it is somebody else's.
-void seal_inbox(Heap* heap) {
-  unqueue_all(heap->posted);
-  heap->posted = nullptr;
-  unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
 }
 
 // What is left to do when all slabs and blocks have gone.

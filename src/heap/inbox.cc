@@ -1,9 +1,47 @@
-// Slabs of a heap of which others have freed blocks: they are ended, or drained.
+#include "heap/inbox.h"
+
 #include "heap/heap_pool.h"
 #include "heap/refill.h"
 #include "heap/remote.h"
+#include "shard/shard.h"
 
 namespace hummock::heap {
+
+bool post(SlabHeader* slab) {
+  const uintptr_t owner = owner_of(slab) & ~kDirect;
+  if (owner == kNobody || owner == kShared) return false;
+  Heap* heap = reinterpret_cast<Heap*>(owner);
+  SlabHeader* head = __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED);
+  do {
+    if (head == kSealed) return false;
+    slab->inbox_next = head;
+    // release: pairs with the exchange in read_inbox.
+  } while (!__atomic_compare_exchange_n(&heap->inbox, &head, slab, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+  if (!relaxed(heap->attached)) set_relaxed(parked_heap_waits, true);
+  return true;
+}
+
+void unqueue(SlabHeader* slab) {
+  for (;;) {
+    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our reader.
+    uint64_t word = __atomic_and_fetch(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
+    // While the flag was set, nobody else could notify the slab's present owner, or its shard.
+    if ((word & slab::kSharedBit) != 0) return shard::settle(slab);
+    const uint32_t count = slab::count_of(word);
+    if (count == 0 || count < __atomic_load_n(&slab->notify, __ATOMIC_RELAXED)) return;
+    const uintptr_t owner = owner_of(slab) & ~kDirect;
+    if (owner == kNobody || owner == kShared)
+      return;  // the thread that gives it away sees the count, and acts
+    // acq_rel: as in push_remote. If the word has changed, whoever changed it looks, because the flag is
+    // clear.
+    if (!__atomic_compare_exchange_n(&slab->remote, &word, word | slab::kQueued, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      return;
+    }
+    if (post(slab)) return;
+  }
+}
+
 namespace {
 
 // One call looks at so many slabs, or drains so many blocks.
@@ -43,7 +81,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
 }  // namespace
 
 bool read_inbox(Heap* heap) {
-  // acquire: pairs with the release of post() in remote.cc, so that inbox_next is seen.
+  // acquire: pairs with the release in post, so that inbox_next is seen.
   if (heap->posted == nullptr) heap->posted = __atomic_exchange_n(&heap->inbox, nullptr, __ATOMIC_ACQUIRE);
   uint32_t blocks = 0;
   for (unsigned left = kSlabsPerRead; left != 0 && blocks < kBlocksPerRead; --left) {
@@ -52,7 +90,25 @@ bool read_inbox(Heap* heap) {
     heap->posted = slab->inbox_next;
     blocks += look_at_posted(heap, slab);
   }
-  return heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr;
+  return has_posted(heap);
+}
+
+namespace {
+
+void unqueue_all(SlabHeader* slab) {
+  while (slab != nullptr && slab != kSealed) {
+    SlabHeader* next = slab->inbox_next;
+    unqueue(slab);
+    slab = next;
+  }
+}
+
+}  // namespace
+
+void seal_inbox(Heap* heap) {
+  unqueue_all(heap->posted);
+  heap->posted = nullptr;
+  unqueue_all(__atomic_exchange_n(&heap->inbox, kSealed, __ATOMIC_ACQ_REL));
 }
 
 void settle_slabs(Heap* heap) {

@@ -258,7 +258,7 @@ void give_last(Heap* heap, unsigned size_class) {
   bin.blocks = give_some(heap, bin.blocks, 1, size_class, true);
   ++bin.room;
   if (bin.limit == 0) leave_empty_slab(heap, size_class);
-  add_direct(&bin) ? after_direct_frees(heap, size_class) : tick_if_behind();
+  add_direct(&bin) ? after_direct_frees(heap, &bin) : tick_if_behind();
 }
 
 }  // namespace
@@ -292,8 +292,9 @@ void magazine_full(Bin* bin) {
   tick_if_behind();
 }
 
-void after_direct_frees(Heap* heap, unsigned size_class) {
-  Bin& bin = heap->bins[size_class];
+void after_direct_frees(Heap* heap, Bin* of) {
+  Bin& bin = *of;
+  const auto size_class = static_cast<unsigned>(of - heap->bins);
   size_t pause = kLeastPause / block_size(size_class);
   if (pause < kLeastFrees) pause = kLeastFrees;
   const bool flushed = !bin.asked && flush_step(heap, size_class);

@@ -27,7 +27,7 @@ __attribute__((always_inline)) inline bool add_direct(Bin* bin) {
 }
 // That look: flushes a step of what the class still holds, unless malloc asked for such blocks. If it holds
 // nothing, looks at the thread's own slabs; else ticks if something is left to do.
-void after_direct_frees(Heap* heap, unsigned size_class);
+void after_direct_frees(Heap* heap, Bin* bin);
 // Looks at the next classes, and flushes at most one that nobody touched since the last look. Leaves out the
 // class `except`, whose bin is about to be filled: a flush may leave blocks in the bin.
 void sweep(Heap* heap, unsigned classes, unsigned except);

@@ -6,6 +6,7 @@
 #include "heap/attach.h"
 #include "heap/heap_pool.h"
 #include "heap/idle.h"
+#include "heap/inbox.h"
 #include "heap/magazine.h"
 #include "heap/own_slabs.h"
 #include "heap/release.h"
@@ -61,7 +62,7 @@ void remove_partial(Heap* heap, SlabHeader* slab) {
 }
 
 SlabHeader* next_slab(Heap* heap, unsigned size_class) {
-  if (heap->posted != nullptr || __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED) != nullptr) read_inbox(heap);
+  if (has_posted(heap)) read_inbox(heap);
   SlabHeader* slab = pop_partial(heap, size_class);
   if (slab != nullptr) return slab;
   slab = shard::adopt(size_class, heap);

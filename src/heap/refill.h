@@ -63,9 +63,6 @@ void make_direct(Heap* heap, SlabHeader* slab);
 // Takes some blocks of the class's rest, which is not empty.
 slab::List take_rest(Heap* heap, unsigned size_class);
 
-// Looks at some slabs of the inbox (heap/inbox.cc). True: there are more.
-bool read_inbox(Heap* heap);
-
 // Purges pages that hold only free blocks, in the heap's slabs and in those that nobody owns.
 void purge_slabs(Heap* heap);
 
@@ -81,8 +78,6 @@ void for_slabs(const Heap* heap, Look look) {
 // Gives slabs away, with all that their bins hold, until no more than so many bytes are free in the others,
 // apart from magazines.
 void leave_free_slabs(Heap* heap, size_t most);
-// Looks at all slabs as at those that others posted. No slab is current then.
-void settle_slabs(Heap* heap);
 // Gives away at most so many of the heap's slabs, whose bins are empty. False: it has no more.
 bool leave_some_slabs(Heap* heap, unsigned most);
 // Returns all blocks in the heap's bins to their slabs, and gives all its slabs away.

@@ -125,20 +125,16 @@ bool is_large(const SlabHeader* slot, const void* p) {
   return kind_of(slot) == Kind::large && slot->start == p && slot->user == nullptr;
 }
 
-__attribute__((noinline)) void look_after_direct(Heap* heap, Bin* bin) {
-  after_direct_frees(heap, static_cast<unsigned>(bin - heap->bins));
-}
-
 __attribute__((noinline)) void after_last_direct(Heap* heap, SlabHeader* slab, Bin* bin) {
   emptied(heap, slab);
-  if (add_direct(bin)) return look_after_direct(heap, bin);
+  if (add_direct(bin)) return after_direct_frees(heap, bin);
   if (takes_turn(heap) && tick_pending()) tick(kCallsAfterFree);
 }
 
 // A block was put on its slab's own list.
 __attribute__((always_inline)) inline void after_put(Heap* heap, SlabHeader* slab, Bin* bin) {
   if (__builtin_expect(slab->live == 0, false)) return after_last_direct(heap, slab, bin);
-  if (__builtin_expect(add_direct(bin), false)) look_after_direct(heap, bin);
+  if (__builtin_expect(add_direct(bin), false)) after_direct_frees(heap, bin);
 }
 
 __attribute__((always_inline)) inline void release_direct(Heap* heap, SlabHeader* slab, void* p) {

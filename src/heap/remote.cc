@@ -7,6 +7,7 @@
 #include "heap/diagnose.h"
 #include "heap/heap_pool.h"
 #include "heap/idle.h"
+#include "heap/inbox.h"
 #include "heap/release.h"
 #include "heap/resting.h"
 #include "os/lock.h"
@@ -14,25 +15,6 @@
 #include "shard/shard.h"
 
 namespace hummock::heap {
-namespace {
-
-// Puts a slab whose queued flag the caller set into its owner's inbox. The flag makes the caller the only one
-// to do so, and inbox_next its own until then. False if nobody is there to read the inbox.
-bool post(SlabHeader* slab) {
-  const uintptr_t owner = owner_of(slab) & ~kDirect;
-  if (owner == kNobody || owner == kShared) return false;
-  Heap* heap = reinterpret_cast<Heap*>(owner);
-  SlabHeader* head = __atomic_load_n(&heap->inbox, __ATOMIC_RELAXED);
-  do {
-    if (head == kSealed) return false;
-    slab->inbox_next = head;
-    // release: pairs with the exchange in read_inbox.
-  } while (!__atomic_compare_exchange_n(&heap->inbox, &head, slab, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-  if (!relaxed(heap->attached)) set_relaxed(parked_heap_waits, true);
-  return true;
-}
-
-}  // namespace
 
 __attribute__((noinline)) bool after_push(SlabHeader* slab, bool must_queue) {
   if (!must_queue) {
@@ -43,27 +25,6 @@ __attribute__((noinline)) bool after_push(SlabHeader* slab, bool must_queue) {
     unqueue(slab);  // the owner left between the push and now
   }
   return true;
-}
-
-void unqueue(SlabHeader* slab) {
-  for (;;) {
-    // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our reader.
-    uint64_t word = __atomic_and_fetch(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
-    // While the flag was set, nobody else could notify the slab's present owner, or its shard.
-    if ((word & slab::kSharedBit) != 0) return shard::settle(slab);
-    const uint32_t count = slab::count_of(word);
-    if (count == 0 || count < __atomic_load_n(&slab->notify, __ATOMIC_RELAXED)) return;
-    const uintptr_t owner = owner_of(slab) & ~kDirect;
-    if (owner == kNobody || owner == kShared)
-      return;  // the thread that gives it away sees the count, and acts
-    // acq_rel: as in push_remote. If the word has changed, whoever changed it looks, because the flag is
-    // clear.
-    if (!__atomic_compare_exchange_n(&slab->remote, &word, word | slab::kQueued, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-      return;
-    }
-    if (post(slab)) return;
-  }
 }
 
 namespace {

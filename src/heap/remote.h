@@ -77,8 +77,6 @@ inline bool hand_over(SlabHeader* slab, void* first, void* last, uint32_t count,
   const bool acts = pushed.must_queue || shard::must_settle(slab, pushed.old, count);
   return __builtin_expect(acts, false) && after_push(slab, pushed.must_queue);
 }
-// Clears the queued flag of a slab that is not the caller's, and acts on what came back meanwhile.
-void unqueue(SlabHeader* slab);
 
 }  // namespace hummock::heap
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heap/idle.h"
+#include "heap/inbox.h"
 #include "heap/magazine.h"
 #include "os/thread.h"
 
