@@ -8,12 +8,13 @@ below_pages="$below_os pages"
 below_slab="$below_pages slab"
 below_shard="$below_slab shard"
 below_space="$below_os space"
-below_heap="$below_shard space heap"
-below_observe="$below_heap observe"
+below_heap="$below_shard heap"
+below_modes="$below_heap space modes"
+below_observe="$below_modes observe"
 below_proxy="$below_os proxy"
 below_faces="$below_observe proxy faces"
 status=0
-for layer in base os space pages slab shard heap observe proxy faces; do
+for layer in base os space pages slab shard heap modes observe proxy faces; do
   eval "allowed=\$below_$layer"
   for included in $(grep -rhoE '#include "[a-z]+/' "src/$layer" | sed 's/.*"//; s,/,,' | sort -u); do
     [ "$included" = hummock ] && continue  # the public header

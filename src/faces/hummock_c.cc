@@ -10,11 +10,11 @@
 #include "base/version.h"
 #include "faces/family.h"
 #include "heap/attach.h"
-#include "heap/hooks.h"
 #include "heap/limit_notice.h"
-#include "heap/sampling.h"
 #include "heap/tag.h"
 #include "heap/walk.h"
+#include "modes/hooks.h"
+#include "modes/sampling.h"
 #include "observe/profile.h"
 #include "observe/snapshot.h"
 #include "observe/stats.h"
@@ -197,7 +197,7 @@ int hummock_tag_stats(uint32_t tag, hummock_tag_stats_t* out) noexcept {
 }
 
 int hummock_set_hooks(const hummock_hooks_t* hooks) noexcept {
-  return heap::hooks::install(hooks);
+  return modes::hooks::install(hooks);
 }
 
 // ---- Statistics and the library itself ----------------------------------------------------------
@@ -236,16 +236,16 @@ int hummock_option_set(const char* name, const char* value) noexcept {
   heap::initialise();  // which would go over what was set before
   const int error = options::set(name, value);
   pages::renew_limits();
-  heap::sampling::renew_guards();
+  modes::sampling::renew_guards();
   return error;
 }
 
 int hummock_profile_start(size_t bytes) noexcept {
-  return heap::sampling::set_mean(bytes != 0 ? bytes : options::sample_bytes());
+  return modes::sampling::set_mean(bytes != 0 ? bytes : options::sample_bytes());
 }
 
 int hummock_profile_stop() noexcept {
-  return heap::sampling::set_mean(0);
+  return modes::sampling::set_mean(0);
 }
 
 int hummock_profile_write(const char* path) noexcept {

@@ -17,9 +17,9 @@
 #include "faces/quiet_call.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
-#include "heap/checked.h"
 #include "heap/release.h"
 #include "hummock/hummock.h"
+#include "modes/checked.h"
 
 // How size_t is written in mangled names.
 #ifdef __LP64__
@@ -121,13 +121,13 @@ inline void* take(size_t size) {
 // Checked mode tells new[] from new, and so delete[] from delete.
 inline void* array(void* block) noexcept {
   if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
-    heap::checked::note_array(block);
+    modes::checked::note_array(block);
   return block;
 }
 
 inline void end_array(void* block) noexcept {
   if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
-    heap::checked::expect_array(block);
+    modes::checked::expect_array(block);
 }
 
 inline void* take_aligned(size_t size, std::align_val_t alignment) {

@@ -2,9 +2,9 @@
 #include "base/options.h"
 #include "heap/attach.h"
 #include "heap/background.h"
-#include "heap/checked.h"
-#include "heap/sampling.h"
 #include "hummock/hummock.h"
+#include "modes/checked.h"
+#include "modes/sampling.h"
 #include "observe/log_summary.h"
 #include "observe/notify.h"
 #include "observe/page.h"
@@ -20,14 +20,14 @@ __attribute__((constructor(101))) void start() {
   if (options::values.verbose) observe::print_options();
   observe::start_page();
   heap::start_background();
-  if (options::values.profile != 0 && !os::is_privileged()) heap::sampling::start(options::sample_bytes());
+  if (options::values.profile != 0 && !os::is_privileged()) modes::sampling::start(options::sample_bytes());
   const bool active = hummock_is_active() != 0;
   observe::log_active(active);
   observe::notify_started(active);
 }
 
 __attribute__((destructor(101))) void end() {
-  heap::checked::check_all();
+  modes::checked::check_all();
   heap::check_freed_lately();
   const options::Path stats = options::values.stats;
   if (stats != nullptr) options::is_file(stats) ? observe::append_stats() : observe::print(2);

@@ -10,7 +10,7 @@
 #include "faces/windows_crt.h"
 #include "heap/attach.h"
 #include "heap/background.h"
-#include "heap/checked.h"
+#include "modes/checked.h"
 #include "observe/log_summary.h"
 #include "observe/print.h"
 #include "observe/stats.h"
@@ -93,7 +93,7 @@ void tell_at_end(bool process_ends) {
     return;
   }
   if (!process_ends) os::log_note("unloaded", Line("") << "the program gives the allocator up");
-  heap::checked::check_all();
+  modes::checked::check_all();
   if (options::values.stats != nullptr) observe::print(2);
   observe::log_summary();
   Line line("");

@@ -5,18 +5,14 @@
 
 #include "heap/attach.h"
 #include "heap/block.h"
-#include "heap/checked.h"
 #include "heap/diagnose.h"
-#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
-#include "heap/recording.h"
+#include "heap/modes.h"
 #include "heap/refill.h"
 #include "heap/release.h"
-#include "heap/sampling.h"
-#include "heap/served.h"
 #include "heap/tag.h"
 #include "heap/user.h"
 #include "os/os.h"
@@ -42,19 +38,10 @@ constexpr MediumOffsets kMediumOffsets = make_medium_offsets();
 static_assert(slab::size_of(slab::class_of(kDirectSize + 1)) == kDirectSize + kMediumStep);
 
 void* counted_block(size_t align, size_t size, bool zero);  // while blocks are sampled, or a moment after
-void* usual_block(size_t align, size_t size, bool zero);    // whoever wants the call has had it
 
-// For the modes that see every call, for hooks, and for samples.
+// For the modes that see every call, and for samples.
 void* special_block(size_t align, size_t size, bool zero) {
-  if (!sees_every_call()) return counted_block(align, size, zero);
-  if (served::is_on()) return served::allocate(align, size, zero);
-  if (is_checked()) return checked::allocate(nullptr, align, size, zero);
-  if (is_served()) return served::allocate(align, size, zero);
-  // Where no hook wants the call the options have just been read, or hooks are about to come or go.
-  void* block = usual_block(align, size, zero);
-  if (recording::is_on()) recording::allocated(block, align, size, zero);
-  const hummock_hooks_t* to = hooks::wanted_calls();
-  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
+  return sees_every_call() ? modes::allocate(align, size, zero) : counted_block(align, size, zero);
 }
 
 // A small block of the class, or null + ENOMEM. Not for checked mode.
@@ -129,24 +116,21 @@ __attribute__((noinline)) void* plain_span_block(size_t size) {
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   if (p == nullptr) return 0;
-  if (sees_every_call()) {
-    if (is_checked()) return checked::usable_size(p);
-    if (served::owns(p)) return served::usable_size(p);
-  }
+  size_t size;
+  if (sees_every_call() && modes::usable_size(p, &size)) return size;
   return find_block("malloc_usable_size", p).room;
 }
 
 // Apart, so that the way past it saves no registers.
 __attribute__((noinline)) void* allocate_slower(Heap* heap, Bin* bin) {
   if (!heap->attached) {
-    set_relaxed(bin->no_link, Bin().no_link);               // see pop_list
-    if (served::is_on()) return served::allocate_plain(0);  // other sizes do not come by here then
+    set_relaxed(bin->no_link, Bin().no_link);  // see pop_list
   } else if (is_direct(*bin)) {
     if (void* block = pop_direct(heap, bin)) return block;
   }
-  // In those modes only size 0 comes by here. Hooks may come at any moment, after the size was looked at: who
-  // is here then gets a block of the class, untold.
-  if (sees_every_call() && (read_is_checked() || read_is_served())) return special_block(0, 0, false);
+  // While a mode replaces the heap, only size 0 comes by here. Hooks may come at any moment, after the size
+  // was looked at: who is here then gets a block of the class, untold.
+  if (is_replaced()) return modes::allocate_plain(0);
   return small_block(static_cast<unsigned>(bin - heap->bins));
 }
 
@@ -174,16 +158,14 @@ void* plain_block(size_t size) {
 
 // There are samples, and this block is none. False where a mode sees every call, and for threads without a
 // heap.
-__attribute__((always_inline)) inline bool passes(size_t size) {
-  return !sees_every_call() && sampling::passes(thread_heap, size);
+__attribute__((always_inline)) inline bool is_unwatched(size_t size) {
+  return !sees_every_call() && passes(thread_heap, size);
 }
 
 // malloc of what the modes see that see every call, and of sizes that are not direct while there are samples.
 __attribute__((noinline)) void* watched_medium(size_t size) {
-  if (__builtin_expect(passes(size), true)) return plain_block(size);
-  if (!sees_every_call()) return counted_block(0, size, false);
-  if (served::is_on()) return served::allocate_plain(size);
-  return special_block(0, size, false);
+  if (__builtin_expect(is_unwatched(size), true)) return plain_block(size);
+  return sees_every_call() ? modes::allocate_plain(size) : counted_block(0, size, false);
 }
 
 // While there are samples: a few instructions more than the fast path. All but the usual is left by tail
@@ -191,7 +173,7 @@ __attribute__((noinline)) void* watched_medium(size_t size) {
 __attribute__((noinline)) void* watched_block(size_t size) {
   if (__builtin_expect(size > kDirectSize || sees_every_call(), false)) return watched_medium(size);
   Heap* heap = thread_heap;
-  if (__builtin_expect(!sampling::passes(heap, size), false)) return counted_block(0, size, false);
+  if (__builtin_expect(!passes(heap, size), false)) return counted_block(0, size, false);
   Bin* bin = bin_of_size(heap, size);
   void* block = pop(bin);
   return __builtin_expect(block != nullptr, true) ? block : allocate_slow(bin);
@@ -215,7 +197,7 @@ void* allocate_medium(size_t size) {
 }
 
 void* allocate_medium_new(size_t size) {
-  if (recording::is_on()) recording::note(HUMMOCK_RECORD_NEW);
+  if (sees_every_call()) modes::note_new();
   return allocate_medium(size);
 }
 
@@ -238,35 +220,35 @@ __attribute__((always_inline)) inline void* aligned_block(size_t align, size_t s
   return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
 }
 
-__attribute__((noinline)) void* usual_block(size_t align, size_t size, bool zero) {
-  return zero ? zeroed_block(size) : aligned_block(align, size);
-}
-
 // Allocates what a sampled block needs: from a slab as small_block does, or as a large block.
 __attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
   const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
-  void* block = small ? sampling::allocate_small(align, size, zero) : nullptr;
+  void* block = small ? modes::allocate_sampled(align, size, zero) : nullptr;
   if (block != nullptr) return block;
-  block = usual_block(align, size, zero);
-  if (block != nullptr && !small) sampling::mark_large(block, size);
+  block = allocate_unseen(align, size, zero);
+  if (block != nullptr && !small) modes::mark_sampled(block, size);
   return block;
 }
 
 __attribute__((noinline)) void* counted_block(size_t align, size_t size, bool zero) {
-  const bool usual = sampling::passes(thread_heap, size) || !sampling::is_due(size);
+  const bool usual = passes(thread_heap, size) || !modes::is_sample_due(size);
   if (__builtin_expect(!usual, false)) return sampled_block(align, size, zero);
-  return usual_block(align, size, zero);
+  return allocate_unseen(align, size, zero);
 }
 
 }  // namespace
 
+__attribute__((noinline)) void* allocate_unseen(size_t align, size_t size, bool zero) {
+  return zero ? zeroed_block(size) : aligned_block(align, size);
+}
+
 void* allocate_zeroed(size_t size) {
-  if (relaxed(fast_limit.value) == 0 && !passes(size)) return special_block(0, size, true);
+  if (relaxed(fast_limit.value) == 0 && !is_unwatched(size)) return special_block(0, size, true);
   return zeroed_block(size);
 }
 
 void* allocate_aligned(size_t align, size_t size) {
-  if (relaxed(fast_limit.value) == 0 && !passes(size)) return special_block(align, size, false);
+  if (relaxed(fast_limit.value) == 0 && !is_unwatched(size)) return special_block(align, size, false);
   return aligned_block(align, size);
 }
 
@@ -288,13 +270,9 @@ size_t claimed_room(const char* call, const void* p, size_t size) {
 // `align` 0: none was claimed.
 void release_claimed(const char* call, void* p, size_t align, size_t size) {
   if (p == nullptr) return;
-  if (sees_every_call()) {
-    if (is_checked()) return checked::release_sized(call, p, align, size);
-    if (served::owns(p)) return served::release_sized(call, p, align, size);
-  }
+  if (sees_every_call() && modes::release_sized(call, p, align, size)) return;
   const size_t own = room_in_own(pages::header_of(p), p);
   check_claim(call, p, own != 0 ? own : claimed_room(call, p, size), size, align);
-  if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
   release(p);
 }
 

@@ -82,6 +82,21 @@ inline void* pop_any(Bin* bin, unsigned size_class) {
   return size_class != slab::kTiny ? pop(bin) : pop_tiny(bin);
 }
 
+// As allocate_zeroed and allocate_aligned, without the modes and samples. `align` 0: the usual one.
+void* allocate_unseen(size_t align, size_t size, bool zero);
+// As reallocate, likewise. Unless it may move, a block that does not fit is *copied: allocated and freed
+// anew.
+void* resize_unseen(void* p, size_t size, bool zero, bool may_move, bool* copied);
+
+// Counts a block against the thread's next sample. True: it is not sampled. False for threads without a heap,
+// which have no count.
+__attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {
+  const uint64_t until = relaxed(heap->until_sample);
+  if (until <= size) return false;
+  set_relaxed(heap->until_sample, until - size);
+  return true;
+}
+
 // At most kDirectSize.
 __attribute__((always_inline)) inline Bin* bin_of_size(Heap* heap, size_t size) {
   return reinterpret_cast<Bin*>(reinterpret_cast<char*>(heap) + kBinOffsets.of[size]);

@@ -6,19 +6,14 @@
 #include "heap/allocate.h"
 #include "heap/allowance.h"
 #include "heap/background.h"
-#include "heap/checked.h"
-#include "heap/guards.h"
 #include "heap/heap_pool.h"
-#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/inbox.h"
 #include "heap/limit_notice.h"
+#include "heap/modes.h"
 #include "heap/observer.h"
 #include "heap/own_slabs.h"
-#include "heap/recording.h"
 #include "heap/refill.h"
-#include "heap/sampling.h"
-#include "heap/served.h"
 #include "heap/tag.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -61,7 +56,7 @@ void detach(void* record) {
   settle_tag(heap);
   heap->tag = heap->tag_row = 0;
   heap->in_hook = false;
-  recording::end_thread(heap);
+  modes::end_thread(heap);
   if (!park(heap)) give_up(heap);
   while (relaxed(parked_heap_waits)) serve_parked();
 }
@@ -70,9 +65,8 @@ void detach(void* record) {
 // hold all allocate through the locks (os/lock.h).
 void before_fork() {
   start_lock.lock_for_fork();
-  checked::lock_for_fork();
+  modes::lock_for_fork();
   lock_user_heaps();
-  guards::lock_for_fork();
   lock_pool();
   lock_idle();
   shard::lock_all();
@@ -86,9 +80,8 @@ void after_fork_in_parent() {
   shard::unlock_all();
   unlock_idle();
   unlock_pool();
-  guards::unlock_after_fork();
   unlock_user_heaps();
-  checked::unlock_after_fork();
+  modes::unlock_after_fork();
   start_lock.unlock_after_fork();
 }
 
@@ -97,10 +90,8 @@ void begin_in_child() {
   Heap* own = thread_heap->attached ? thread_heap : nullptr;
   reset_own(own);
   if (observer.in_child != nullptr) observer.in_child();
-  sampling::in_child();
   ++forks;
-  recording::in_child();
-  hooks::begin_in_child();
+  modes::begin_in_child();
   forget_teller();
   if (own != nullptr) note_thread(own);
   forget_others(own, earned_by_parked());
@@ -115,9 +106,8 @@ void after_fork_in_child() {
   reset_idle();
   reset_pool();
   if (started) begin_in_child();
-  guards::unlock_in_child();
   reset_user_heaps();
-  checked::unlock_in_child();
+  modes::unlock_in_child();
   start_lock.unlock_in_child();
   if (started) start_background();
 }
@@ -145,15 +135,10 @@ void initialise() {
     pages::renew_limits();
     pages::take_reserve();
     os::on_thread_exit(detach);
-    const bool served = options::values.space_initial != 0;
-    if (served) served::start();
-    if (!served && !options::values.checked) {
-      recording::start();
-      set_plain(!recording::is_on());
-    }
+    if (modes::start()) set_plain(true);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
-  sampling::renew_guards();
+  modes::start_samples();
 }
 
 bool read_is_checked() {
@@ -166,12 +151,17 @@ bool read_is_served() {
   return options::values.space_initial != 0;
 }
 
+bool read_is_replaced() {
+  initialise();
+  return options::values.checked || options::values.space_initial != 0;
+}
+
 // Sequentially consistent, as are the changes of what it looks at: of two threads that come at once, the one
 // that writes last has seen both changes.
 void settle_fast_limit() {
   const auto wanted = [] {
     const bool plain = __atomic_load_n(&is_plain, __ATOMIC_SEQ_CST);
-    return plain && sampling::mean() == 0 ? kDirectSize : size_t{0};
+    return plain && modes::sample_mean() == 0 ? kDirectSize : size_t{0};
   };
   size_t limit;
   do {
@@ -188,7 +178,7 @@ void set_plain(bool plain) {
 Heap* attach_now() {
   Heap* heap = thread_heap;
   initialise();  // which another thread may be about to end: what it wrote is seen from here
-  if (is_checked() || is_served()) return nullptr;
+  if (is_replaced()) return nullptr;
   // Nobody will tell of the thread's end again: the caller gives the heap up.
   const bool briefly = heap == &ended_heap && !os::exit_repeats();
   heap = take_heap();
@@ -233,8 +223,7 @@ bool is_bin(const void* p) {
 }
 
 bool is_locked() {
-  return pool_is_locked() || user_heaps_are_locked() || guards::is_locked() || checked::is_locked() ||
-         pages::is_locked();
+  return pool_is_locked() || user_heaps_are_locked() || modes::is_locked() || pages::is_locked();
 }
 
 }  // namespace hummock::heap

@@ -19,10 +19,11 @@ inline Heap* attach() {
 // end. Null: memory is short.
 UserHeap* common_heap();
 
-// Is a mode on that keeps every call on the slow path: checked, or served (heap/served.h)? Each reads the
+// Is a mode on that keeps every call on the slow path: checked, or served (modes/served.h)? Each reads the
 // options first if nobody has.
 bool read_is_checked();
 bool read_is_served();
+bool read_is_replaced();
 void set_plain(bool plain);
 // Call it after a change of is_plain, or of what is sampled.
 void settle_fast_limit();
@@ -34,6 +35,10 @@ inline bool is_checked() {
 }
 inline bool is_served() {
   return sees_every_call() && read_is_served();
+}
+// One of the two: no thread has a heap then.
+inline bool is_replaced() {
+  return sees_every_call() && read_is_replaced();
 }
 
 // Reads the options and makes the thread-exit key, once.

@@ -2,14 +2,13 @@
 
 #include <errno.h>
 
-#include "heap/checked.h"
 #include "heap/diagnose.h"
 #include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "heap/limit_notice.h"
 #include "heap/magazine.h"
+#include "heap/modes.h"
 #include "heap/refill.h"
-#include "heap/served.h"
 #include "os/os.h"
 
 namespace hummock::heap {
@@ -57,7 +56,7 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return (header != nullptr && is_in_use(header)) || served::owns(p);
+  return (header != nullptr && is_in_use(header)) || modes::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/message.h"
-#include "heap/guards.h"
 #include "heap/magazine.h"
+#include "heap/modes.h"
 #include "heap/refill.h"
 #include "heap/remote.h"
 #include "os/lock.h"
@@ -149,7 +149,7 @@ void check_live(const char* call, const SlabHeader* slab, const void* p, slab::E
 }
 
 void bad_pointer(const char* call, const void* p, slab::End end) {
-  guards::tell_misuse(call, p, end);
+  modes::tell_misuse(call, p, end);
   Line line;
   line << call << "(" << p << "): ";
   const pages::Extent around = pages::enclosing_span(p);

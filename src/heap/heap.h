@@ -64,7 +64,7 @@ inline unsigned count_held(const Bin& bin) {
 static_assert(offsetof(Bin, room) == sizeof(void*), "where a block's link is");
 static_assert(sizeof(Bin) == 32 || sizeof(void*) < 8, "two in a cache line");
 
-// For a thread whose calls are recorded: see heap/recording.h.
+// For a thread whose calls are recorded: see modes/recording.h.
 struct Recorded {
   hummock_record_ring_t* ring;
   uint64_t tail;  // of the ring, when it was last full
@@ -87,7 +87,7 @@ struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
   SlabHeader* current[slab::kClasses];  // where fresh blocks come from
   uintptr_t thread;                     // os::thread_address() of the thread whose heap this is; else 0, and
-                                        // while hooks see its frees (heap/hooks.h)
+                                        // while hooks see its frees (modes/hooks.h)
   bool attached;                        // a thread's; not a sentinel
   SlabList partial[slab::kClasses];     // owned slabs with free blocks that are not current
   uint8_t refills;                      // modulo 256: see allocate_slow
@@ -105,7 +105,7 @@ struct Heap {
   uint32_t forks;                       // what heap::forks was when it came; else the thread is not here
   uint32_t tag;                         // that hummock_tag() gave the thread
   uint8_t tag_row;                      // where its total is: see heap/tag.cc
-  bool in_hook;                         // the thread runs a hook: see heap/hooks.h
+  bool in_hook;                         // the thread runs a hook: see modes/hooks.h
   uint64_t drawn_bytes;   // taken from slabs, or as large blocks past the near caches, and not yet in
                           // the tag's total
   uint64_t drawn_blocks;  // the number of these and of near caches' spans

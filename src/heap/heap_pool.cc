@@ -2,7 +2,6 @@
 
 #include "base/options.h"
 #include "heap/allowance.h"
-#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/inbox.h"
 #include "heap/magazine.h"
@@ -140,7 +139,7 @@ void go_on_giving_up(Heap* heap) {
 
 Heap* take_heap() {
   if (Heap* heap = unpark()) {
-    hooks::return_to_fast_path(heap);
+    return_to_fast_path(heap);
     return heap;
   }
   Heap* heap = pooled_record();
@@ -166,7 +165,7 @@ bool park(Heap* heap) {
   settle_freed(heap);
   give_back_more(heap);  // threads that end soon look nowhere else
   settle(heap);
-  hooks::leave_fast_path(heap);
+  leave_fast_path(heap);
   const uint64_t now = os::now_ms();
   os::LockGuard guard(pool_lock);
   if (parked_count == kMostParked) return false;

@@ -4,14 +4,10 @@
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/block.h"
-#include "heap/checked.h"
-#include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/limit_notice.h"
-#include "heap/recording.h"
+#include "heap/modes.h"
 #include "heap/release.h"
-#include "heap/sampling.h"
-#include "heap/served.h"
 #include "heap/user.h"
 #include "os/os.h"
 
@@ -97,34 +93,29 @@ __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
 void* resize_without_copy(const Block& block, void* p, size_t size, bool zero, bool may_move) {
   if (!still_fits(block.room, size)) {
     if (!block.is_large() || (zero && size > block.room)) return nullptr;
-    const sampling::Rest rest = sampling::begin_resize(block);
+    const modes::Resampling before = modes::begin_resize(block);
     p = resize_large(block.header, size, may_move);
-    sampling::end_resize(rest, block, p, size);
+    modes::end_resize(before, block, p, size);
   }
   return p != nullptr && zero ? zero_tail(p, size) : p;
 }
 
 void* resize(void* p, size_t size, bool zero) {
-  if (sees_every_call()) {
-    if (is_checked()) return checked::reallocate(nullptr, p, size, zero);
-    if (served::owns(p)) return served::reallocate(p, size, zero);
-  }
-  recording::Resize recorded(p);
-  const Block block = find_block("realloc", p);
-  // Hooks must hear of a new address before anybody else can have the old one.
-  const hummock_hooks_t* to = sees_every_call() ? hooks::wanted_calls() : nullptr;
-  void* resized = resize_without_copy(block, p, size, zero, to == nullptr);
-  if (resized == nullptr) {
-    resized = move(block, p, size, zero);
-    if (resized != p) return recorded.ends(resized, size);
-  }
-  recorded.ends(resized, size);
-  if (to != nullptr) hooks::tell_resized(to, resized, size);
-  tell_if_limited();
-  return resized;
+  bool copied;
+  return sees_every_call() ? modes::reallocate(p, size, zero) : resize_unseen(p, size, zero, true, &copied);
 }
 
 }  // namespace
+
+void* resize_unseen(void* p, size_t size, bool zero, bool may_move, bool* copied) {
+  const Block block = find_block("realloc", p);
+  void* resized = resize_without_copy(block, p, size, zero, may_move);
+  *copied = resized == nullptr;
+  if (resized != nullptr) return tell_if_limited(), resized;
+  resized = move(block, p, size, zero);
+  *copied = resized != p;
+  return resized;
+}
 
 void* reallocate(void* p, size_t size) {
   const SlabHeader* slot = pages::header_of(p);

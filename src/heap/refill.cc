@@ -276,6 +276,27 @@ void emptied(Heap* heap, SlabHeader* slab) {
   give_back(heap, slab);
 }
 
+namespace {
+
+// In slabs whose frees the heap's own thread may take on the fast path.
+void set_freer(Heap* heap, uintptr_t freer) {
+  heap->thread = freer;
+  for_slabs(heap, [=](SlabHeader* slab) {
+    const uintptr_t owner = owner_of(slab);
+    if (owner == reinterpret_cast<uintptr_t>(heap)) slab::set_owner(slab, owner, freer);
+  });
+}
+
+}  // namespace
+
+void leave_fast_path(Heap* heap) {
+  set_freer(heap, 0);
+}
+
+void return_to_fast_path(Heap* heap) {
+  set_freer(heap, os::thread_address());
+}
+
 void purge_slabs(Heap* heap) {
   os::Event event;
   const size_t bytes = purge_all_own(heap) + shard::purge_listed(heap, purge_at_once);

@@ -75,6 +75,10 @@ void for_slabs(const Heap* heap, Look look) {
   }
   for (SlabHeader* slab = heap->full.front(); slab != nullptr; slab = slab->next) look(slab);
 }
+// Makes the frees of the heap's own thread take the slow path from now on, or the fast one again.
+void leave_fast_path(Heap* heap);
+void return_to_fast_path(Heap* heap);
+
 // Gives slabs away, with all that their bins hold, until no more than so many bytes are free in the others,
 // apart from magazines.
 void leave_free_slabs(Heap* heap, size_t most);

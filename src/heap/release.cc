@@ -3,16 +3,12 @@
 
 #include "heap/allocate.h"
 #include "heap/attach.h"
-#include "heap/checked.h"
 #include "heap/diagnose.h"
-#include "heap/guards.h"
-#include "heap/hooks.h"
 #include "heap/large.h"
 #include "heap/magazine.h"
-#include "heap/recording.h"
+#include "heap/modes.h"
 #include "heap/refill.h"
 #include "heap/remote.h"
-#include "heap/served.h"
 #include "heap/user.h"
 #include "os/os.h"
 #include "shard/shard.h"
@@ -93,8 +89,8 @@ void release_mapped(void* p) {
   user_give(header->user, p);
 }
 
-__attribute__((noinline)) void release_unserved(void* p) {
-  if (is_checked()) return checked::release("free", p);
+__attribute__((noinline)) void release_other(void* p) {
+  if (p == nullptr) return;
   if (reinterpret_cast<uintptr_t>(p) % kRegionSize == 0) return release_mapped(p);
   SlabHeader* header = pages::find_slab(p);
   if (header == nullptr) bad_pointer("free", p);
@@ -108,16 +104,10 @@ __attribute__((noinline)) void release_unserved(void* p) {
       if (header->user != nullptr) return user_give(header->user, p);
       return free_span("free", thread_heap, header);
     case Kind::guarded:
-      return guards::release("free", header, p);
+      return modes::release_guarded("free", header, p);
     default:
       bad_pointer("free", p);
   }
-}
-
-__attribute__((noinline)) void release_other(void* p) {
-  if (p == nullptr) return;
-  if (served::is_on()) return served::release_or(p, release_unserved);
-  release_unserved(p);
 }
 
 // A large block of no first-class heap. Exact, because the header has the block's start.
@@ -162,7 +152,7 @@ __attribute__((noinline)) void release_own(void* p, SlabHeader* slot) {
 
 // The hooks that wanted to see it are gone, so the next frees may take the fast path again.
 __attribute__((noinline)) void release_own_unseen(void* p, SlabHeader* slot) {
-  if (!sees_every_call()) hooks::return_to_fast_path(thread_heap);
+  if (!sees_every_call()) return_to_fast_path(thread_heap);
   release_own(p, slot);
 }
 
@@ -238,13 +228,9 @@ __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader*
   kSeen ? release_other(p) : release_not_own(p, slot, heap);
 }
 
-// A mode sees every call. A space has no hooks.
+// A mode sees every call.
 __attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
-  if (served::is_on()) return release_by_owner<true>(p, slot);
-  const hummock_hooks_t* to = p != nullptr ? hooks::wanted_calls() : nullptr;
-  if (to != nullptr) hooks::tell_released(to, p);
-  if (p != nullptr && recording::is_on()) recording::released(p);
-  release_by_owner<true>(p, slot);
+  if (p != nullptr && !modes::release(p)) release_by_owner<true>(p, slot);
 }
 
 }  // namespace
@@ -256,7 +242,7 @@ void release_slow(void* p, SlabHeader* slot) {
 }
 
 void release_slow_delete(void* p, SlabHeader* slot) {
-  if (p != nullptr && recording::is_on()) recording::note(HUMMOCK_RECORD_DELETE);
+  if (p != nullptr && sees_every_call()) modes::note_delete();
   release_slow(p, slot);
 }
 

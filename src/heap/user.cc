@@ -6,14 +6,12 @@
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/block.h"
-#include "heap/checked.h"
 #include "heap/diagnose.h"
-#include "heap/hooks.h"
 #include "heap/idle.h"
 #include "heap/large.h"
 #include "heap/limit_notice.h"
+#include "heap/modes.h"
 #include "heap/refill.h"
-#include "heap/sampling.h"
 
 namespace hummock::heap {
 namespace {
@@ -114,13 +112,8 @@ void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
   }
 }
 
-const hummock_hooks_t* wanted_calls() {
-  return sees_every_call() ? hooks::wanted_calls() : nullptr;
-}
-
-void* told(void* block, size_t size) {
-  const hummock_hooks_t* to = wanted_calls();
-  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
+void* take(UserHeap* heap, size_t align, size_t size, bool zero) {
+  return sees_every_call() ? modes::allocate_in(heap, align, size, zero) : user_take(heap, align, size, zero);
 }
 
 }  // namespace
@@ -154,30 +147,25 @@ void* user_take(UserHeap* heap, size_t align, size_t size, bool zero) {
 }
 
 void* user_allocate(UserHeap* heap, size_t size) {
-  if (is_checked()) return checked::allocate(heap, 0, size, false);
-  return told(user_take(heap, 0, size, false), size);
+  return take(heap, 0, size, false);
 }
 
 void* user_allocate_zeroed(UserHeap* heap, size_t size) {
-  if (is_checked()) return checked::allocate(heap, 0, size, true);
-  return told(user_take(heap, 0, size, true), size);
+  return take(heap, 0, size, true);
 }
 
 void* user_allocate_aligned(UserHeap* heap, size_t align, size_t size) {
-  if (is_checked()) return checked::allocate(heap, align, size, false);
-  return told(user_take(heap, align, size, false), size);
+  return take(heap, align, size, false);
 }
 
 void* user_reallocate(UserHeap* heap, void* p, size_t size) {
-  if (is_checked()) return checked::reallocate(heap, p, size, false);
+  if (is_checked()) return modes::reallocate_in(heap, p, size);
   if (find_block("hummock_heap_realloc", p).heap != heap) bad_pointer("hummock_heap_realloc", p);
   return reallocate(p, size);
 }
 
 void user_release(UserHeap* heap, void* p) {
-  if (is_checked()) return checked::release("hummock_heap_free", p, heap);
-  if (const hummock_hooks_t* to = wanted_calls()) hooks::tell_released(to, p);
-  user_give(heap, p);
+  if (!sees_every_call() || !modes::release_in(heap, p)) user_give(heap, p);
 }
 
 namespace {
@@ -195,7 +183,7 @@ void give(UserHeap* heap, const char* call, SlabHeader* header, void* p, bool la
 void user_give(UserHeap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
-  if (heap->samples && sampling::release(block, p)) return;
+  if (heap->samples && modes::release_sampled(block, p)) return;
   give(heap, "hummock_heap_free", block.header, p, block.is_large());
 }
 
@@ -206,7 +194,7 @@ void user_take_back(UserHeap* heap, void* p) {
 }
 
 void user_destroy(UserHeap* heap) {
-  if (is_checked() && !checked::forget(heap)) return;
+  if (is_checked() && !modes::forget(heap)) return;
   {
     os::LockGuard guard(heap->lock);
     for (SlabList& slabs : heap->open) destroy_all(slabs);

@@ -15,7 +15,7 @@ struct UserHeap {
   uint32_t leaving;  // checked mode: number of its blocks on their way out of quarantine. Atomic.
   bool used;         // else the record is in the pool. This and the next atomic, relaxed
   bool internal;     // Hummock's own, unknown to the program
-  bool samples;      // internal: of sampled blocks (heap/sampling.h)
+  bool samples;      // internal: of sampled blocks (modes/sampling.h)
   SlabList open[slab::kClasses];  // slabs that may have free blocks; all but the first surely have
   SlabList full;                  // the others, of all classes
   SlabList large;                 // its blocks above 64 KiB

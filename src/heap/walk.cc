@@ -2,7 +2,7 @@
 
 #include "heap/attach.h"
 #include "heap/diagnose.h"
-#include "heap/guards.h"
+#include "heap/modes.h"
 #include "pages/pages.h"
 #include "slab/gone.h"
 
@@ -115,7 +115,7 @@ void walk_blocks(UserHeap* heap, const Visitor& visitor) {
     if (large.start != nullptr && visitor.visit(visitor.context, large.start, large.bytes) == 0) return;
     if (!tell(live, visitor)) return;
   }
-  if (heap == nullptr && !guards::walk(visitor)) return;
+  if (heap == nullptr && !modes::walk_guarded(visitor)) return;
   walk_huge(heap, visitor);
 }
 

@@ -5,10 +5,10 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "heap/allowance.h"
-#include "heap/served.h"
 #include "heap/slow_time.h"
 #include "heap/tag.h"
 #include "heap/user.h"
+#include "modes/served.h"
 #include "os/os.h"
 #include "pages/limits.h"
 
@@ -107,7 +107,7 @@ void Gathering::begin(hummock_figures_t* out) {
   list_options(out);
   list_tags(out);
   list_times(out);
-  out->space_count = heap::served::list_spaces(out->space, HUMMOCK_PAGE_SPACES, &out->spaces);
+  out->space_count = modes::served::list_spaces(out->space, HUMMOCK_PAGE_SPACES, &out->spaces);
 }
 
 void Gathering::count_slab(const Seen& slab) {

@@ -7,8 +7,8 @@
 #include "base/version.h"
 #include "heap/idle.h"
 #include "heap/observer.h"
-#include "heap/sampling.h"
 #include "hummock/page.h"
+#include "modes/sampling.h"
 #include "observe/figures.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -90,14 +90,14 @@ bool set_option() {
     request.has_limits = pages::renew_limits_some();
     return false;
   }
-  heap::sampling::renew_guards();
+  modes::sampling::renew_guards();
   return true;
 }
 
 // Likewise.
 bool start_profile() {
   const uint64_t mean = request.value < 0 ? options::sample_bytes() : static_cast<uint64_t>(request.value);
-  return heap::sampling::set_mean_some(mean, &making, &request.result);
+  return modes::sampling::set_mean_some(mean, &making, &request.result);
 }
 
 // Likewise.

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/message.h"
-#include "heap/sample_table.h"
+#include "modes/sample_table.h"
 #include "os/code_file.h"
 #include "os/os.h"
 #include "pages/slab_header.h"
@@ -50,7 +50,7 @@ void add_counts(base::Line* line, uint64_t live_blocks, uint64_t live, uint64_t 
 }
 
 void write_stack(const hummock_profile_t* profile, const hummock_profile_stack_t& stack, Writer* out) {
-  // acquire: pairs with the release of make_stack in heap/sample_table.cc.
+  // acquire: pairs with the release of make_stack in modes/sample_table.cc.
   const uint32_t depth = __atomic_load_n(&stack.depth, __ATOMIC_ACQUIRE), first = relaxed(stack.first);
   if (relaxed(stack.total_bytes) == 0 || depth > HUMMOCK_PROFILE_DEPTH) return;
   if (first > HUMMOCK_PROFILE_FRAMES - depth) return;
@@ -89,7 +89,7 @@ int write_all(const hummock_profile_t* profile, int fd, char* memory, size_t roo
 int write_profile(const char* path) {
   constexpr size_t kRoom = size_t{64} << 10;
   if (path == nullptr) return EINVAL;
-  const hummock_profile_t* profile = heap::sampling::current_table();
+  const hummock_profile_t* profile = modes::sampling::current_table();
   if (profile == nullptr) return ENOENT;
   char* memory = static_cast<char*>(os::map(kRoom));
   if (memory == nullptr) return ENOMEM;

@@ -4,8 +4,8 @@
 #include "base/options.h"
 #include "base/system.h"
 #include "base/version.h"
-#include "heap/served.h"
 #include "hummock/hummock.h"
+#include "modes/served.h"
 #include "observe/figures.h"
 #include "observe/json.h"
 #include "os/os.h"
@@ -19,7 +19,7 @@ constexpr size_t kPathRoom = 4096;
 // A space that serves malloc stands beside the heap.
 void add_space(hummock_figures_t* figures) {
   hummock_stats_t its = {};
-  heap::served::add_figures(&its);
+  modes::served::add_figures(&its);
   figures->live += its.live;
   figures->committed += its.committed;
   figures->peak += its.peak;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "heap/allowance.h"
-#include "heap/served.h"
 #include "heap/user.h"
+#include "modes/served.h"
 #include "observe/seen.h"
 #include "os/os.h"
 
@@ -54,7 +54,7 @@ void collect(hummock_stats_t* out) {
   out->resident = os::resident_bytes() + totals.pinned;  // which the system counts apart
   out->threads = heap::count_threads();
   out->heaps = heap::count_user_heaps();
-  heap::served::add_figures(out);
+  modes::served::add_figures(out);
 }
 
 }  // namespace hummock::observe

@@ -12,10 +12,10 @@ enum class Rank : uint8_t {
   start,        // heap/attach.cc: the first call reads the options
   proxies,      // proxy/proxy.h
   spaces,       // space/registry.cc
-  checked,      // heap/checked.cc
+  checked,      // modes/checked.cc
+  guards,       // modes/guards.cc
   user_pool,    // heap/user_record.cc
   heap,         // heap/user.h: one for each first-class heap
-  guards,       // heap/guards.cc
   heap_pool,    // heap/heap_pool.cc
   idle,         // heap/idle.cc
   shard,        // shard/shard.cc: one for each
@@ -31,8 +31,8 @@ enum class Rank : uint8_t {
 
 constexpr const char* name_of(Rank rank) {
   constexpr const char* kNames[] = {
-      "start", "proxies", "spaces",   "checked",   "user pool", "heap",    "guards",      "heap pool", "idle",
-      "shard", "growth",  "mappings", "page heap", "records",   "reserve", "large pages", "region log"};
+      "start", "proxies", "spaces",   "checked",   "guards",  "user pool", "heap",        "heap pool", "idle",
+      "shard", "growth",  "mappings", "page heap", "records", "reserve",   "large pages", "region log"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<unsigned>(Rank::count));
   return kNames[static_cast<unsigned>(rank)];
 }

@@ -29,7 +29,7 @@ enum class Kind : uint8_t {
   interior,  // a later slot of a slab; `back` slots before it is the slab's header
   large,     // one block of whole slots
   huge,      // one block with a mapping of its own
-  guarded,   // one block before a page that nobody may touch (heap/guards.h)
+  guarded,   // one block before a page that nobody may touch (modes/guards.h)
   cached,    // a free span that some entry of a span cache leads to (pages/span_cache.h)
 };
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/options.h"
-#include "heap/sampling.h"
+#include "modes/sampling.h"
 #include "observe/page.h"
 #include "space/stepper.h"
 #include "support/figures.h"
@@ -139,7 +139,7 @@ void answer_all() {
   int calls = 0;
   call_until(kRenewed, [&] { return ++calls == 4000; });
   // As many bytes from sample to sample as may be: what a new stack's sample reads is not bounded.
-  ask_for(page, kProfile, HUMMOCK_REQUEST_PROFILE, 0, hummock::heap::sampling::kMostMean);
+  ask_for(page, kProfile, HUMMOCK_REQUEST_PROFILE, 0, hummock::modes::sampling::kMostMean);
 }
 
 // What is left over is little: the budget, what waits in span caches, and what one flush of others' blocks

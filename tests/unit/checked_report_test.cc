@@ -7,13 +7,13 @@
 #include <sstream>
 #include <string>
 
-#include "heap/checked.h"
+#include "modes/checked.h"
 #include "support/capture.h"
 
 // Of this very program, so that the first block finds it in effect.
 const char* hummock_conf = "checked:on,stacks:16";
 
-namespace checked = hummock::heap::checked;
+namespace checked = hummock::modes::checked;
 using support::contains;
 using support::Ending;
 using support::ending_of;

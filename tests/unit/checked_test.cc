@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "heap/checked.h"
-#include "heap/checked_record.h"
 #include "heap/user.h"
+#include "modes/checked.h"
+#include "modes/checked_record.h"
 #include "support/capture.h"
 #include "support/figures.h"
 #include "support/support.h"
@@ -16,7 +16,7 @@
 // Of this very program, so that the first block finds it in effect.
 const char* hummock_conf = "checked:on,stacks:8";
 
-namespace checked = hummock::heap::checked;
+namespace checked = hummock::modes::checked;
 using support::contains;
 using support::Ending;
 using support::ending_of;

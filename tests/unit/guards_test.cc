@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "heap/guards.h"
 #include "hummock/hummock.h"
 #include "hummock/observe.h"
+#include "modes/guards.h"
 #include "pages/pages.h"
 #include "support/refusing.h"
 #include "support/support.h"
@@ -35,7 +35,7 @@ bool is_guarded(const void* p) {
 
 size_t count_guarded() {
   size_t count = 0;
-  heap::guards::walk(
+  modes::guards::walk(
       {[](void* context, void*, size_t) { return ++*static_cast<size_t*>(context), 1; }, &count});
   return count;
 }

@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "heap/sample_table.h"
-#include "heap/sampling.h"
 #include "hummock/hummock.h"
+#include "modes/sample_table.h"
+#include "modes/sampling.h"
 
-namespace sampling = hummock::heap::sampling;
+namespace sampling = hummock::modes::sampling;
 
 namespace {
 

@@ -1,13 +1,13 @@
 // Recording: every call of a program that `hummock record` started goes into a ring of the calling thread, in
 // memory that the tool reads (include/hummock/record.h). While it is on, every call takes the slow path, as
 // for hooks.
-#ifndef HUMMOCK_HEAP_RECORDING_H
-#define HUMMOCK_HEAP_RECORDING_H
+#ifndef HUMMOCK_MODES_RECORDING_H
+#define HUMMOCK_MODES_RECORDING_H
 
-#include "heap/heap.h"
+#include "heap/modes.h"
 #include "hummock/record.h"
 
-namespace hummock::heap::recording {
+namespace hummock::modes::recording {
 
 // The part of the process. Null: nothing is recorded. Written before there is a second thread.
 extern hummock_record_t* part;
@@ -21,7 +21,7 @@ void start();
 // After a fork, in the child: its calls are not recorded.
 void in_child();
 // The thread's ring is given up.
-void end_thread(Heap* heap);
+void end_thread(heap::Heap* heap);
 
 // A block was handed out, or null was. `align` 0: that of all blocks.
 void allocated(void* block, size_t align, size_t size, bool zero);
@@ -42,6 +42,6 @@ class Resize {
   Heap* heap_ = nullptr;
 };
 
-}  // namespace hummock::heap::recording
+}  // namespace hummock::modes::recording
 
-#endif  // HUMMOCK_HEAP_RECORDING_H
+#endif  // HUMMOCK_MODES_RECORDING_H

@@ -1,11 +1,11 @@
 // Logarithm and exponential are worked out here: libm is no part of libc.
-#include "heap/sample_chance.h"
+#include "modes/sample_chance.h"
 
 #include <string.h>
 
 #include "hummock/profile.h"
 
-namespace hummock::heap::sampling {
+namespace hummock::modes::sampling {
 namespace {
 
 constexpr double kLn2 = 0.693147180559945309417;
@@ -74,4 +74,4 @@ Weight weight_of(size_t size, uint64_t mean) {
   return {rounded(bytes / chance), rounded(HUMMOCK_PROFILE_BLOCK / chance)};
 }
 
-}  // namespace hummock::heap::sampling
+}  // namespace hummock::modes::sampling

@@ -1,4 +1,4 @@
-#include "heap/sample_table.h"
+#include "modes/sample_table.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "os/os.h"
 #include "pages/slab_header.h"
 
-namespace hummock::heap::sampling {
+namespace hummock::modes::sampling {
 namespace {
 
 using Profile = hummock_profile_t;
@@ -312,4 +312,4 @@ void put_back(const Entry& sample) {
   if (in != nullptr && !keep(in, sample)) end_sample(sample);
 }
 
-}  // namespace hummock::heap::sampling
+}  // namespace hummock::modes::sampling

@@ -1,12 +1,12 @@
 // Checked mode's record before each block: [record | guard | block | guard].
-#ifndef HUMMOCK_HEAP_CHECKED_RECORD_H
-#define HUMMOCK_HEAP_CHECKED_RECORD_H
+#ifndef HUMMOCK_MODES_CHECKED_RECORD_H
+#define HUMMOCK_MODES_CHECKED_RECORD_H
 
 #include "base/message.h"
-#include "heap/heap.h"
-#include "heap/stacks.h"
+#include "heap/modes.h"
+#include "modes/stacks.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 
 // live → freeing → freed; and from freeing back to live when a realloc finds no memory. The thread that
 // brings a block to freeing frees it; if two try at once, the other is reported. The values are unlikely in
@@ -97,6 +97,6 @@ base::Line report_line();
 [[noreturn]] void report(const base::Line& line);
 [[noreturn]] void report(const base::Line& line, Record* record);
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked
 
-#endif  // HUMMOCK_HEAP_CHECKED_RECORD_H
+#endif  // HUMMOCK_MODES_CHECKED_RECORD_H

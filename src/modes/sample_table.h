@@ -3,12 +3,12 @@
 //
 // Nothing here takes a lock or allocates. The memory is a file that others can write to. So every index is
 // checked before it is followed, and the counts of used entries are kept outside it.
-#ifndef HUMMOCK_HEAP_SAMPLE_TABLE_H
-#define HUMMOCK_HEAP_SAMPLE_TABLE_H
+#ifndef HUMMOCK_MODES_SAMPLE_TABLE_H
+#define HUMMOCK_MODES_SAMPLE_TABLE_H
 
 #include "hummock/profile.h"
 
-namespace hummock::heap::sampling {
+namespace hummock::modes::sampling {
 
 // A sampled block, and what it represents.
 struct Sample {
@@ -32,6 +32,6 @@ bool take_sample(const void* block, hummock_profile_sample_t* out);
 void end_sample(const hummock_profile_sample_t& sample);
 void put_back(const hummock_profile_sample_t& sample);
 
-}  // namespace hummock::heap::sampling
+}  // namespace hummock::modes::sampling
 
-#endif  // HUMMOCK_HEAP_SAMPLE_TABLE_H
+#endif  // HUMMOCK_MODES_SAMPLE_TABLE_H

@@ -1,11 +1,11 @@
 // The numbers of sampling: when the next sample comes, and what one stands for.
-#ifndef HUMMOCK_HEAP_SAMPLE_CHANCE_H
-#define HUMMOCK_HEAP_SAMPLE_CHANCE_H
+#ifndef HUMMOCK_MODES_SAMPLE_CHANCE_H
+#define HUMMOCK_MODES_SAMPLE_CHANCE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-namespace hummock::heap::sampling {
+namespace hummock::modes::sampling {
 
 // Bytes until the next sample begins, of the exponential distribution with this mean, rounded up. 0 where the
 // mean is 1: every block. `random` is not 0, and goes on.
@@ -18,6 +18,6 @@ struct Weight {
 };
 Weight weight_of(size_t size, uint64_t mean);
 
-}  // namespace hummock::heap::sampling
+}  // namespace hummock::modes::sampling
 
-#endif  // HUMMOCK_HEAP_SAMPLE_CHANCE_H
+#endif  // HUMMOCK_MODES_SAMPLE_CHANCE_H

@@ -1,10 +1,10 @@
-// Where no space can serve malloc: on Windows. What heap/served.h says, for a mode that is never on.
+// Where no space can serve malloc: on Windows. What modes/served.h says, for a mode that is never on.
 #include <errno.h>
 
 #include "base/message.h"
-#include "heap/served.h"
+#include "modes/served.h"
 
-namespace hummock::heap::served {
+namespace hummock::modes::served {
 
 void start() {
   base::die(base::Line() << "space_initial: malloc cannot be served from a space on this system");
@@ -16,7 +16,9 @@ void* allocate_plain(size_t) {
   return nullptr;
 }
 
-void release_or(void*, void (*)(void*)) {}
+bool release(void*) {
+  return false;
+}
 
 bool owns(const void*) {
   return false;
@@ -37,11 +39,10 @@ size_t usable_size(const void*) {
   return 0;
 }
 
-void release(void*) {}
 void release_sized(const char*, void*, size_t, size_t) {}
 void add_figures(hummock_stats_t*) {}
 uint32_t list_spaces(hummock_page_space_t*, uint32_t, uint64_t*) {
   return 0;
 }
 
-}  // namespace hummock::heap::served
+}  // namespace hummock::modes::served

@@ -1,4 +1,4 @@
-#include "heap/served.h"
+#include "modes/served.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "space/cache.h"
 
-namespace hummock::heap::served {
+namespace hummock::modes::served {
 namespace {
 
 using base::Line;
@@ -103,10 +103,11 @@ void* allocate_plain(size_t size) {
   return space->malloc(space, size);
 }
 
-void release_or(void* p, void (*other)(void*)) {
+bool release(void* p) {
   space::Space* space = external();
-  if (__builtin_expect(!space::contains(space, p), false)) return other(p);
+  if (__builtin_expect(!space::contains(space, p), false)) return false;
   space->free(space, p);
+  return true;
 }
 
 void* reallocate(void* p, size_t size, bool zero) {
@@ -121,17 +122,13 @@ size_t usable_size(const void* p) {
   return space::usable_size(external(), p);
 }
 
-void release(void* p) {
-  space::release(external(), p);
-}
-
 void release_sized(const char* call, void* p, size_t align, size_t size) {
   const size_t room = usable_size(p);
   if (size > room || (align != 0 && reinterpret_cast<uintptr_t>(p) % align != 0)) {
     base::die(Line() << call << "(" << static_cast<const void*>(p) << "): the block has room for " << room
                      << " bytes, it cannot have been asked with size " << size << " and alignment " << align);
   }
-  release(p);
+  space::release(external(), p);
 }
 
 uint32_t list_spaces(hummock_page_space_t* rows, uint32_t room, uint64_t* all) {
@@ -151,4 +148,4 @@ void add_figures(hummock_stats_t* out) {
   out->mapped += space->mapped;
 }
 
-}  // namespace hummock::heap::served
+}  // namespace hummock::modes::served

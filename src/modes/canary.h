@@ -1,12 +1,12 @@
 // Bytes that nobody should have written.
-#ifndef HUMMOCK_HEAP_CANARY_H
-#define HUMMOCK_HEAP_CANARY_H
+#ifndef HUMMOCK_MODES_CANARY_H
+#define HUMMOCK_MODES_CANARY_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include "base/annotate.h"
 
-namespace hummock::heap {
+namespace hummock::modes {
 
 using Words = uint64_t __attribute__((vector_size(16)));
 
@@ -41,6 +41,6 @@ HUMMOCK_READS_FORBIDDEN inline size_t first_other(const unsigned char* bytes, un
   return at;
 }
 
-}  // namespace hummock::heap
+}  // namespace hummock::modes
 
-#endif  // HUMMOCK_HEAP_CANARY_H
+#endif  // HUMMOCK_MODES_CANARY_H

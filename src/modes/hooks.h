@@ -1,13 +1,13 @@
 // A tool's hooks, called for each block that is allocated or freed. While any is installed, `fast_limit` is
 // 0, so that every malloc takes the slow path; and each thread takes its slabs off the fast path of free at
 // its first call.
-#ifndef HUMMOCK_HEAP_HOOKS_H
-#define HUMMOCK_HEAP_HOOKS_H
+#ifndef HUMMOCK_MODES_HOOKS_H
+#define HUMMOCK_MODES_HOOKS_H
 
-#include "heap/attach.h"
+#include "heap/modes.h"
 #include "hummock/hummock.h"
 
-namespace hummock::heap::hooks {
+namespace hummock::modes::hooks {
 
 // The program's hooks, or null. Atomic: release by install, acquire by the thread that calls them.
 extern const hummock_hooks_t* installed;
@@ -21,14 +21,11 @@ void begin_in_child();
 // The hooks, if one wants each call, which implies sees_every_call(). Null: none does.
 const hummock_hooks_t* wanted_calls();
 
-// Makes the calling thread's frees take the slow path from now on, or the fast one again.
-void leave_fast_path(Heap* heap);
-void return_to_fast_path(Heap* heap);
 // Call the hooks for a block; they do nothing within a hook's own calls.
 void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size);
 void tell_resized(const hummock_hooks_t* to, void* block, size_t size);
 void tell_released(const hummock_hooks_t* to, void* block);
 
-}  // namespace hummock::heap::hooks
+}  // namespace hummock::modes::hooks
 
-#endif  // HUMMOCK_HEAP_HOOKS_H
+#endif  // HUMMOCK_MODES_HOOKS_H

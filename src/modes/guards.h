@@ -6,13 +6,12 @@
 // The blocks are in slots of separate regions, which the region map knows; each slot's header says what is in
 // it. A header's kind goes from free to guarded by the thread that takes the slot, and back by the thread
 // that frees the block. A thread that frees it a second time finds it free.
-#ifndef HUMMOCK_HEAP_GUARDS_H
-#define HUMMOCK_HEAP_GUARDS_H
+#ifndef HUMMOCK_MODES_GUARDS_H
+#define HUMMOCK_MODES_GUARDS_H
 
-#include "heap/heap.h"
-#include "heap/walk.h"
+#include "heap/modes.h"
 
-namespace hummock::heap::guards {
+namespace hummock::modes::guards {
 
 // Reads the option `guards`: at start, and after it may have changed. Any thread.
 void renew();
@@ -33,13 +32,13 @@ void release(const char* call, SlabHeader* header, void* p);
 void tell_misuse(const char* call, const void* p, slab::End end);
 
 // Visits each live one, until the visitor stops: then false.
-bool walk(const Visitor& visitor);
+bool walk(const heap::Visitor& visitor);
 
 void lock_for_fork();
 void unlock_after_fork();
 void unlock_in_child();
 bool is_locked();
 
-}  // namespace hummock::heap::guards
+}  // namespace hummock::modes::guards
 
-#endif  // HUMMOCK_HEAP_GUARDS_H
+#endif  // HUMMOCK_MODES_GUARDS_H

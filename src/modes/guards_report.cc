@@ -4,13 +4,13 @@
 #include <initializer_list>
 
 #include "base/system.h"
-#include "heap/canary.h"
-#include "heap/guarded_slot.h"
-#include "heap/guards.h"
+#include "modes/canary.h"
+#include "modes/guarded_slot.h"
+#include "modes/guards.h"
 #include "os/backtrace.h"
 #include "os/os.h"
 
-namespace hummock::heap::guards {
+namespace hummock::modes::guards {
 namespace {
 
 using base::Line;
@@ -136,4 +136,4 @@ void tell_fault(const os::Fault& fault) {
   base::stop();
 }
 
-}  // namespace hummock::heap::guards
+}  // namespace hummock::modes::guards

@@ -1,14 +1,14 @@
 // Served mode: the malloc family's blocks come from the process's external space, and from nowhere else.
 // As in checked mode no thread has a heap, so every call arrives on a slow path and from there here.
 // First-class heaps keep their own memory.
-#ifndef HUMMOCK_HEAP_SERVED_H
-#define HUMMOCK_HEAP_SERVED_H
+#ifndef HUMMOCK_MODES_SERVED_H
+#define HUMMOCK_MODES_SERVED_H
 
 #include "hummock/hummock.h"
 #include "hummock/page.h"
 #include "os/thread.h"
 
-namespace hummock::heap::served {
+namespace hummock::modes::served {
 
 // Makes the space as the options say, or ends the process with a line that says why not.
 void start();
@@ -31,10 +31,10 @@ bool owns(const void* p);
 // For what owns() said yes to.
 void* reallocate(void* p, size_t size, bool zero);
 size_t usable_size(const void* p);
-void release(void* p);
-// While is_on(): releases what the space has; all else goes to `other`.
-void release_or(void* p, void (*other)(void*));
 void release_sized(const char* call, void* p, size_t align, size_t size);
+
+// While is_on(): releases what the space has. False: it is not the space's.
+bool release(void* p);
 
 // Figures of the process's spaces, as many as there is room for; how many there are. None where another
 // thread makes or ends one at this very moment.
@@ -43,6 +43,6 @@ uint32_t list_spaces(hummock_page_space_t* rows, uint32_t room, uint64_t* all);
 // Adds the space to the process's figures, if there is one.
 void add_figures(hummock_stats_t* out);
 
-}  // namespace hummock::heap::served
+}  // namespace hummock::modes::served
 
-#endif  // HUMMOCK_HEAP_SERVED_H
+#endif  // HUMMOCK_MODES_SERVED_H

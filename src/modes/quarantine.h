@@ -1,11 +1,10 @@
 // The quarantine: freed blocks of checked mode that are not reused yet.
-#ifndef HUMMOCK_HEAP_QUARANTINE_H
-#define HUMMOCK_HEAP_QUARANTINE_H
+#ifndef HUMMOCK_MODES_QUARANTINE_H
+#define HUMMOCK_MODES_QUARANTINE_H
 
-#include "heap/checked_record.h"
-#include "heap/user.h"
+#include "modes/checked_record.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 
 // Oldest first, linked only by `next`: these records are cold, so taking one out should touch no other. Each
 // one's `prev` is a hint: the record that was pushed kAhead later, which is prefetched when its turn comes
@@ -63,6 +62,6 @@ inline Record* take_surplus(Quarantine& all, size_t most_bytes, size_t most_coun
   return first;
 }
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked
 
-#endif  // HUMMOCK_HEAP_QUARANTINE_H
+#endif  // HUMMOCK_MODES_QUARANTINE_H

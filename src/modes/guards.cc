@@ -1,16 +1,16 @@
-#include "heap/guards.h"
+#include "modes/guards.h"
 
 #include "base/bits.h"
 #include "base/options.h"
-#include "heap/guarded_slot.h"
-#include "heap/sampling.h"
+#include "modes/guarded_slot.h"
+#include "modes/sampling.h"
 #include "os/backtrace.h"
 #include "os/os.h"
 #include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
 
-namespace hummock::heap::guards {
+namespace hummock::modes::guards {
 namespace {
 
 constexpr unsigned kMostRegions = sizeof(void*) == 8 ? 8 : 1;
@@ -180,7 +180,7 @@ void release(const char* call, SlabHeader* header, void* p) {
   give_back(slot, slot);
 }
 
-bool walk(const Visitor& visitor) {
+bool walk(const heap::Visitor& visitor) {
   const unsigned count = __atomic_load_n(&region_count, __ATOMIC_ACQUIRE);
   for (unsigned i = 0; i < count; ++i) {
     for (const Slot& slot : regions[i]->slots) {
@@ -213,4 +213,4 @@ bool is_locked() {
   return lock.is_held();
 }
 
-}  // namespace hummock::heap::guards
+}  // namespace hummock::modes::guards

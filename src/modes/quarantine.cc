@@ -1,8 +1,8 @@
-#include "heap/quarantine.h"
+#include "modes/quarantine.h"
 
-#include "heap/checked.h"
+#include "modes/checked.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 Record* next_looked;
 
 bool is_awaited(const Record* record) {
@@ -27,4 +27,4 @@ void drop(Quarantine& all, const UserHeap* heap) {
   for (Record*& recent : all.recent) recent = nullptr;
 }
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked

@@ -1,10 +1,10 @@
 // Each stack is kept once, for ever: programs allocate millions of blocks from thousands of places.
-#ifndef HUMMOCK_HEAP_STACKS_H
-#define HUMMOCK_HEAP_STACKS_H
+#ifndef HUMMOCK_MODES_STACKS_H
+#define HUMMOCK_MODES_STACKS_H
 
 #include <stdint.h>
 
-namespace hummock::heap {
+namespace hummock::modes {
 
 inline constexpr unsigned kMostFrames = 16;
 
@@ -24,6 +24,6 @@ void say_event(const char* what, uint32_t thread, const Stack* stack);
 // The last lines of a report: "this call", and what led to it. The process ends.
 [[noreturn]] void end_report();
 
-}  // namespace hummock::heap
+}  // namespace hummock::modes
 
-#endif  // HUMMOCK_HEAP_STACKS_H
+#endif  // HUMMOCK_MODES_STACKS_H

@@ -7,16 +7,14 @@
 //
 // Sampled blocks are in slabs of a first-class heap of their own, or are large blocks that are marked as that
 // heap's. free takes its slow path for those anyway, so other frees cost what they always do.
-#ifndef HUMMOCK_HEAP_SAMPLING_H
-#define HUMMOCK_HEAP_SAMPLING_H
+#ifndef HUMMOCK_MODES_SAMPLING_H
+#define HUMMOCK_MODES_SAMPLING_H
 
-#include "heap/allocate.h"
-#include "heap/sample_table.h"
+#include "heap/modes.h"
+#include "modes/sample_table.h"
 #include "os/os.h"
 
-namespace hummock::heap {
-
-struct Block;
+namespace hummock::modes {
 
 namespace sampling {
 
@@ -36,17 +34,10 @@ uint64_t mean();
 void start(uint64_t mean);
 // In the child of a fork: lets go of the table, which is the parent's.
 void in_child();
-// The option `guards` (heap/guards.h) has changed. Guarded blocks are sampled ones, with or without a
+// The option `guards` (modes/guards.h) has changed. Guarded blocks are sampled ones, with or without a
 // profile; while there is a profile, its mean holds for both.
 void renew_guards();
 
-// Counts the block. True: it is not sampled. False for threads without a heap, which have no count.
-__attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {
-  const uint64_t until = relaxed(heap->until_sample);
-  if (until <= size) return false;
-  set_relaxed(heap->until_sample, until - size);
-  return true;
-}
 // The count ran out: draws a new one. True: the block is to be sampled; the thread has a heap then.
 bool is_due(size_t size);
 
@@ -57,21 +48,17 @@ void mark_large(void* block, size_t size);
 
 // A live block of the heap of samples is freed: ends its sample. True: the block is large, and the caller
 // frees it.
-bool release(const Block& block, void* p);
+bool release(const heap::Block& block, void* p);
 
 // A guarded block is freed: ends its sample, if it has one.
 void forget(const void* p);
 
 // A sample is taken out of the table while its large block is resized. The resized block counts as a new one.
-struct Rest {
-  bool had;
-  hummock_profile_sample_t sample;
-};
-Rest begin_resize(const Block& block);
+Resampling begin_resize(const heap::Block& block);
 // `resized` null: the block did not change.
-void end_resize(const Rest& rest, const Block& block, void* resized, size_t size);
+void end_resize(const Resampling& before, const heap::Block& block, void* resized, size_t size);
 
 }  // namespace sampling
-}  // namespace hummock::heap
+}  // namespace hummock::modes
 
-#endif  // HUMMOCK_HEAP_SAMPLING_H
+#endif  // HUMMOCK_MODES_SAMPLING_H

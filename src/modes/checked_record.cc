@@ -1,4 +1,4 @@
-#include "heap/checked_record.h"
+#include "modes/checked_record.h"
 
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "base/options.h"
 #include "base/system.h"
 #include "heap/block.h"
-#include "heap/canary.h"
 #include "heap/diagnose.h"
+#include "modes/canary.h"
 #include "os/backtrace.h"
 #include "os/os.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 namespace {
 
 using base::Line;
@@ -155,7 +155,7 @@ void report(const Line& line, Record* record) {
 
 Record* find_record(const char* call, const void* p) {
   Record* record = raw_block(p);
-  if (record == nullptr) bad_pointer(call, p, say_bad_pointer);
+  if (record == nullptr) heap::bad_pointer(call, p, say_bad_pointer);
   if (!is_whole(record)) {
     report(report_line() << call << "(" << p << "): not a block, or the record before it was overwritten");
   }
@@ -221,4 +221,4 @@ void check_poison(const char* call, Record* record) {
          record);
 }
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked

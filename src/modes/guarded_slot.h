@@ -1,14 +1,14 @@
-// Where a guarded block stands, and who had it: for heap/guards.cc and its reports.
-#ifndef HUMMOCK_HEAP_GUARDED_SLOT_H
-#define HUMMOCK_HEAP_GUARDED_SLOT_H
+// Where a guarded block stands, and who had it: for modes/guards.cc and its reports.
+#ifndef HUMMOCK_MODES_GUARDED_SLOT_H
+#define HUMMOCK_MODES_GUARDED_SLOT_H
 
 #include "base/bits.h"
-#include "heap/stacks.h"
+#include "modes/stacks.h"
 #include "os/faults.h"
 #include "os/os.h"
 #include "pages/region_map.h"
 
-namespace hummock::heap::guards {
+namespace hummock::modes::guards {
 
 // The block is header->bytes at header->start, live while the kind is `guarded`; null: none there yet. It
 // stays readable, but for the block itself, once it is freed. The rest is for reports, which read it as it
@@ -45,6 +45,6 @@ void check_canaries(const char* call, const Slot* slot);
 // Ends the process if the fault was in one of the regions.
 void tell_fault(const os::Fault& fault);
 
-}  // namespace hummock::heap::guards
+}  // namespace hummock::modes::guards
 
-#endif  // HUMMOCK_HEAP_GUARDED_SLOT_H
+#endif  // HUMMOCK_MODES_GUARDED_SLOT_H

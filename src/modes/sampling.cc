@@ -1,4 +1,4 @@
-#include "heap/sampling.h"
+#include "modes/sampling.h"
 
 #include <errno.h>
 #include <string.h>
@@ -6,17 +6,17 @@
 #include "base/version.h"
 #include "heap/attach.h"
 #include "heap/block.h"
-#include "heap/guards.h"
 #include "heap/large.h"
 #include "heap/observer.h"
-#include "heap/sample_chance.h"
 #include "heap/user.h"
+#include "modes/guards.h"
+#include "modes/sample_chance.h"
 #include "os/backtrace.h"
 #include "os/code_file.h"
 #include "os/os.h"
 #include "os/probe.h"
 
-namespace hummock::heap::sampling {
+namespace hummock::modes::sampling {
 namespace {
 
 constexpr char kVariable[] = "HUMMOCK_RUN_PROFILE=";
@@ -35,7 +35,7 @@ UserHeap* own_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
   UserHeap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
   if (heap != nullptr) return heap;
-  UserHeap* fresh = new_user_heap(true);
+  UserHeap* fresh = heap::new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   fresh->samples = true;
   if (__atomic_compare_exchange_n(&home, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -88,7 +88,7 @@ void* find_memory() {
 
 // Counts that were drawn for another mean are no more.
 void renew_counts() {
-  for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record)
+  for (const Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record)
     set_relaxed(const_cast<Heap*>(heap)->until_sample, uint64_t{0});
 }
 
@@ -103,7 +103,7 @@ void settle_mean() {
     mean = wanted();
     if (__atomic_exchange_n(&mean_now, mean, __ATOMIC_SEQ_CST) != mean) renew_counts();
   } while (mean != wanted());
-  settle_fast_limit();
+  heap::settle_fast_limit();
 }
 
 void switch_to(uint64_t mean) {
@@ -111,7 +111,7 @@ void switch_to(uint64_t mean) {
   settle_mean();
 }
 
-void draw_count(Heap* heap, uint64_t mean) {
+void draw_count(heap::Heap* heap, uint64_t mean) {
   // No system call, because this call may make others. Threads and runs must differ, no more.
   const uint64_t seed = slab::secret() ^ reinterpret_cast<uintptr_t>(heap) ^ os::now_ns();
   if (heap->sample_random == 0) heap->sample_random = seed * 0x9e3779b97f4a7c15u | 1;
@@ -127,16 +127,16 @@ void add(void* block, size_t size) {
     if (current_table() == nullptr) return;
   }
   const int saved = errno;
-  const uint64_t mean = thread_heap->sample_mean;
+  const uint64_t mean = heap::thread_heap->sample_mean;
   const Weight weight = weight_of(size, mean);
   void* frames[HUMMOCK_PROFILE_DEPTH];
   const unsigned count = os::callers(frames, HUMMOCK_PROFILE_DEPTH);
-  add_sample({block, size, weight.bytes, weight.blocks, thread_heap->thread_id}, frames, count);
+  add_sample({block, size, weight.bytes, weight.blocks, heap::thread_heap->thread_id}, frames, count);
   HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
   errno = saved;
   // The request has waited for a call that leaves the fast path: this thread holds no lock here.
   unsigned calls = 1;
-  if (is_asked()) observer.serve(&calls);
+  if (heap::is_asked()) heap::observer.serve(&calls);
 }
 
 void end(const hummock_profile_sample_t& sample) {
@@ -154,8 +154,8 @@ namespace {
 
 int why_not(uint64_t mean) {
   if (mean > kMostMean) return EINVAL;
-  initialise();
-  return sees_every_call() ? EPERM : 0;
+  heap::initialise();
+  return heap::sees_every_call() ? EPERM : 0;
 }
 
 int set_mean_now(uint64_t mean) {
@@ -189,7 +189,7 @@ bool set_mean_some(uint64_t mean, os::SharedInSteps* so_far, int* error) {
 }
 
 void start(uint64_t mean) {
-  if (sees_every_call()) return;
+  if (heap::sees_every_call()) return;
   set_relaxed(mean_last, mean);
   // Memory of our own is made at once: later the program may have given up the right to.
   if (!os::shares_memory(kVariable)) {
@@ -201,16 +201,16 @@ void start(uint64_t mean) {
 }
 
 void in_child() {
-  if (sees_every_call()) return;
+  if (heap::sees_every_call()) return;
   set_table(nullptr, 0);
   opening = false;
   claims = os::shares_memory(kVariable) && mean_last != 0;
   switch_to(claims ? mean_last : 0);
-  if (thread_heap->attached) thread_heap->sample_random = 0;  // else it draws as its parent
+  if (heap::thread_heap->attached) heap::thread_heap->sample_random = 0;  // else it draws as its parent
 }
 
 void renew_guards() {
-  if (sees_every_call()) return;
+  if (heap::sees_every_call()) return;
   guards::renew();
   settle_mean();
 }
@@ -218,12 +218,12 @@ void renew_guards() {
 bool is_due(size_t size) {
   const uint64_t mean = relaxed(mean_now);
   if (mean == 0) return false;
-  Heap* heap = attach();
-  if (heap == nullptr || heap == &ended_heap) return false;
+  heap::Heap* heap = heap::attach();
+  if (heap == nullptr || heap == &heap::ended_heap) return false;
   const bool stale =
       heap->sample_random == 0 || heap->sample_mean != mean || relaxed(heap->until_sample) == 0;
   if (stale) draw_count(heap, mean);
-  if (stale && passes(heap, size)) return false;
+  if (stale && heap::passes(heap, size)) return false;
   draw_count(heap, mean);
   return true;
 }
@@ -252,25 +252,25 @@ void forget(const void* p) {
   if (take_sample(p, &sample)) end(sample);
 }
 
-bool release(const Block& block, void* p) {
+bool release(const heap::Block& block, void* p) {
   const bool large = block.is_large();
-  const Kind kind = large ? claim_large("free", block.header) : Kind::slab;
+  const Kind kind = large ? heap::claim_large("free", block.header) : Kind::slab;
   forget(p);
   if (!large) return false;
   block.header->user = nullptr;
-  release_large(block.header, kind);
+  heap::release_large(block.header, kind);
   return true;
 }
 
-Rest begin_resize(const Block& block) {
-  Rest rest = {};
+Resampling begin_resize(const heap::Block& block) {
+  Resampling rest = {};
   if (block.heap == nullptr || !block.heap->samples) return rest;
   rest.had = take_sample(block.header->start, &rest.sample);
   block.header->user = nullptr;
   return rest;
 }
 
-void end_resize(const Rest& rest, const Block& block, void* resized, size_t size) {
+void end_resize(const Resampling& rest, const heap::Block& block, void* resized, size_t size) {
   if (resized == nullptr) {
     if (!rest.had) return;
     put_back(rest.sample);
@@ -278,7 +278,8 @@ void end_resize(const Rest& rest, const Block& block, void* resized, size_t size
     return;
   }
   if (rest.had) end(rest.sample);
-  if (relaxed(mean_now) != 0 && !passes(thread_heap, size) && is_due(size)) mark_large(resized, size);
+  if (relaxed(mean_now) != 0 && !heap::passes(heap::thread_heap, size) && is_due(size))
+    mark_large(resized, size);
 }
 
-}  // namespace hummock::heap::sampling
+}  // namespace hummock::modes::sampling

@@ -1,15 +1,15 @@
 // Checked mode: every block is between a record and a canary; freed blocks are poisoned and wait before
 // reuse. No thread has a heap of its own then, so every call takes a slow path and comes here.
-#ifndef HUMMOCK_HEAP_CHECKED_H
-#define HUMMOCK_HEAP_CHECKED_H
+#ifndef HUMMOCK_MODES_CHECKED_H
+#define HUMMOCK_MODES_CHECKED_H
 
-#include "heap/heap.h"
+#include "heap/modes.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 
 // `heap` null: the process's own. `align` 0: the usual one. Null + ENOMEM: memory is short.
-void* allocate(UserHeap* heap, size_t align, size_t size, bool zero);
-void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
+void* allocate(heap::UserHeap* heap, size_t align, size_t size, bool zero);
+void* reallocate(heap::UserHeap* heap, void* p, size_t size, bool zero);
 size_t usable_size(const void* p);  // exactly the size that was asked for
 // `heap`: the one that the call names, as with reallocate; null: none.
 void release(const char* call, void* p, const UserHeap* heap = nullptr);
@@ -17,7 +17,7 @@ void release_sized(const char* call, void* p, size_t align, size_t size);
 
 // The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.
 // False: a thread stopped while it held such a block, so the heap must stay.
-bool forget(UserHeap* heap);
+bool forget(heap::UserHeap* heap);
 
 // The first marks a block as one of new[]; the second is delete[]'s claim that it is one.
 void note_array(void* p);
@@ -34,6 +34,6 @@ void unlock_after_fork();
 void unlock_in_child();
 bool is_locked();
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked
 
-#endif  // HUMMOCK_HEAP_CHECKED_H
+#endif  // HUMMOCK_MODES_CHECKED_H

@@ -1,14 +1,14 @@
-#include "heap/recording.h"
+#include "modes/recording.h"
 
 #include <errno.h>
 
 #include "heap/attach.h"
-#include "heap/hooks.h"
+#include "heap/refill.h"
 #include "os/code_file.h"
 #include "os/os.h"
 #include "os/thread.h"
 
-namespace hummock::heap::recording {
+namespace hummock::modes::recording {
 
 hummock_record_t* part;
 
@@ -50,10 +50,10 @@ Ring* claim_ring() {
 
 // The thread's heap, with frees on the slow path. Null: it has none, or the call is the allocator's own.
 Heap* begin() {
-  if (thread_heap == &ended_heap && !os::exit_repeats()) return nullptr;
-  Heap* heap = attach();
+  if (heap::thread_heap == &heap::ended_heap && !os::exit_repeats()) return nullptr;
+  Heap* heap = heap::attach();
   if (heap == nullptr || heap->record.busy) return nullptr;
-  if (heap->thread != 0) hooks::leave_fast_path(heap);
+  if (heap->thread != 0) heap::leave_fast_path(heap);
   return heap;
 }
 
@@ -69,7 +69,7 @@ bool wait_for_room(const Ring* ring, uint64_t tail) {
   return moved;
 }
 
-bool has_room(Recorded* record) {
+bool has_room(heap::Recorded* record) {
   // acquire: what stood there has been read.
   const uint64_t tail = __atomic_load_n(&record->ring->tail, __ATOMIC_ACQUIRE);
   if (__builtin_expect(record->ring->head - tail < HUMMOCK_RECORD_EVENTS, true)) return true;
@@ -79,7 +79,7 @@ bool has_room(Recorded* record) {
   return !record->gave_up;
 }
 
-void write_event(Recorded* record, unsigned call, const void* block, size_t size, size_t align) {
+void write_event(heap::Recorded* record, unsigned call, const void* block, size_t size, size_t align) {
   if (__builtin_expect(record->ring == nullptr, false)) {
     record->ring = claim_ring();
     record->gave_up = false;
@@ -99,8 +99,8 @@ void write_event(Recorded* record, unsigned call, const void* block, size_t size
 }
 
 // A handler of a signal that comes amid this is not recorded.
-void write(Heap* heap, unsigned call, const void* block, size_t size, size_t align) {
-  Recorded* record = &heap->record;
+void write(heap::Heap* heap, unsigned call, const void* block, size_t size, size_t align) {
+  heap::Recorded* record = &heap->record;
   record->busy = true;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   write_event(record, call, block, size, align);
@@ -108,7 +108,7 @@ void write(Heap* heap, unsigned call, const void* block, size_t size, size_t ali
   record->busy = false;
 }
 
-unsigned take_note(Heap* heap, unsigned otherwise) {
+unsigned take_note(heap::Heap* heap, unsigned otherwise) {
   const unsigned noted = heap->record.noted;
   heap->record.noted = 0;
   return noted != 0 ? noted : otherwise;
@@ -135,11 +135,11 @@ void in_child() {
   if (part == nullptr) return;
   count(part->head.forks);
   part = nullptr;
-  for (const Heap* heap = all_heaps(); heap != nullptr; heap = heap->next_record)
+  for (const Heap* heap = heap::all_heaps(); heap != nullptr; heap = heap->next_record)
     const_cast<Heap*>(heap)->record = {};
 }
 
-void end_thread(Heap* heap) {
+void end_thread(heap::Heap* heap) {
   Ring* ring = heap->record.ring;
   heap->record = {};
   // release: all events are there.
@@ -147,7 +147,7 @@ void end_thread(Heap* heap) {
 }
 
 void allocated(void* block, size_t align, size_t size, bool zero) {
-  Heap* heap = begin();
+  heap::Heap* heap = begin();
   if (heap == nullptr) return;
   const unsigned plain = zero ? HUMMOCK_RECORD_CALLOC : HUMMOCK_RECORD_MALLOC;
   const unsigned call = take_note(heap, align > slab::kStep ? unsigned{HUMMOCK_RECORD_ALIGNED} : plain);
@@ -155,16 +155,16 @@ void allocated(void* block, size_t align, size_t size, bool zero) {
 }
 
 void released(void* block) {
-  Heap* heap = begin();
+  heap::Heap* heap = begin();
   if (heap == nullptr) return;
   const bool sized = heap->record.noted == HUMMOCK_RECORD_SIZED;
-  const Recorded record = heap->record;
+  const heap::Recorded record = heap->record;
   const unsigned call = take_note(heap, HUMMOCK_RECORD_FREE);
   write(heap, call, block, sized ? record.size : 0, sized ? record.align : 0);
 }
 
 void note(hummock_record_call call, size_t size, size_t align) {
-  Heap* heap = begin();
+  heap::Heap* heap = begin();
   if (heap == nullptr) return;
   heap->record.noted = static_cast<uint8_t>(call);
   heap->record.size = size;
@@ -186,4 +186,4 @@ void* Resize::ends(void* block, size_t size) {
   return block;
 }
 
-}  // namespace hummock::heap::recording
+}  // namespace hummock::modes::recording

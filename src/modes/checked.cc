@@ -1,4 +1,4 @@
-#include "heap/checked.h"
+#include "modes/checked.h"
 
 #include <string.h>
 
@@ -8,13 +8,13 @@
 #include "base/system.h"
 #include "heap/attach.h"
 #include "heap/block.h"
-#include "heap/checked_record.h"
-#include "heap/quarantine.h"
 #include "heap/user.h"
+#include "modes/checked_record.h"
+#include "modes/quarantine.h"
 #include "os/backtrace.h"
 #include "os/os.h"
 
-namespace hummock::heap::checked {
+namespace hummock::modes::checked {
 namespace {
 
 using RecordList = base::List<Record, &Record::next, &Record::prev>;
@@ -40,7 +40,7 @@ Quarantine& quarantine_of(const Record* record) {
 UserHeap* own_heap() {
   const unsigned mine = os::thread_number() % kHeaps;
   if (UserHeap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
-  UserHeap* fresh = new_user_heap(true);
+  UserHeap* fresh = heap::new_user_heap(true);
   UserHeap* none = nullptr;
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&heaps[mine], &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -67,12 +67,12 @@ void let_go(Record* record) {
   }
   check_guards("free", record);
   check_poison("free", record);
-  UserHeap* heap = record->heap;
+  heap::UserHeap* heap = record->heap;
   const bool awaited = is_awaited(record);
   record->seal = 0;
   announce_room(record);
   const bool whole = !record->hollow || allow_inside(record);
-  if (whole) user_take_back(heap, record);  // else its addresses are lost
+  if (whole) heap::user_take_back(heap, record);  // else its addresses are lost
   // release: pairs with the acquire of all_left; all of the above is done.
   if (awaited) __atomic_fetch_sub(&heap->leaving, 1, __ATOMIC_RELEASE);
 }
@@ -160,14 +160,14 @@ Record* live_record(const char* call, const void* p) {
 
 }  // namespace
 
-void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
+void* allocate(heap::UserHeap* heap, size_t align, size_t size, bool zero) {
   const size_t extra = align > Record::kUnit ? align : 0;
   size_t total;
   if (extra > kMostAlign || __builtin_add_overflow(size, sizeof(Record) + 2 * kGuard + extra, &total)) {
-    return no_memory();
+    return heap::no_memory();
   }
   if (heap == nullptr) heap = own_heap();
-  if (heap == nullptr) return no_memory();
+  if (heap == nullptr) return heap::no_memory();
   char* raw = static_cast<char*>(user_take(heap, 0, total, zero));
   if (raw == nullptr) {
     empty_quarantines();
@@ -177,7 +177,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
-  const size_t after = static_cast<size_t>(raw + room_of(pages::find_slab(raw)) - (user + size));
+  const size_t after = static_cast<size_t>(raw + heap::room_of(pages::find_slab(raw)) - (user + size));
   record->size = size;
   record->heap = heap;
   record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);
@@ -208,7 +208,7 @@ void check_heap(const char* call, Record* record, const void* p, const UserHeap*
 }  // namespace
 
 // The block is claimed before it is read: nobody else can let it go meanwhile.
-void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
+void* reallocate(heap::UserHeap* heap, void* p, size_t size, bool zero) {
   const char* call = heap == nullptr ? "realloc" : "hummock_heap_realloc";
   Record* record = live_record(call, p);
   claim(call, record);
@@ -226,7 +226,7 @@ void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
 
 bool is_process_heap(const UserHeap* heap) {
   // Relaxed: who has a block of such a heap, or a pointer to it, came by it after it was set.
-  for (UserHeap* const& each : heaps) {
+  for (heap::UserHeap* const& each : heaps) {
     if (relaxed(each) == heap) return true;
   }
   return false;
@@ -259,7 +259,7 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   retire(record);
 }
 
-bool forget(UserHeap* heap) {
+bool forget(heap::UserHeap* heap) {
   {
     os::LockGuard guard(lock);
     for (Record* record = live.front(); record != nullptr;) {
@@ -338,7 +338,7 @@ bool is_looking() {
 
 // A block that is freed meanwhile goes from the first list to the end of another, and is looked at there.
 void check_all() {
-  if (!is_checked()) return;
+  if (!heap::is_checked()) return;
   for (const Where where : {Where::live, Where::freed, Where::hollow}) {
     for (bool more = begin_looking(where); more; more = is_looking()) {
       if (Record* record = look_at_some()) say_unsound(record);
@@ -360,4 +360,4 @@ bool is_locked() {
   return lock.is_held();
 }
 
-}  // namespace hummock::heap::checked
+}  // namespace hummock::modes::checked

@@ -1,13 +1,14 @@
-#include "heap/hooks.h"
+#include "modes/hooks.h"
 
 #include <errno.h>
 
 #include "base/options.h"
-#include "heap/recording.h"
+#include "heap/attach.h"
 #include "heap/refill.h"
+#include "modes/recording.h"
 #include "os/region_log.h"
 
-namespace hummock::heap::hooks {
+namespace hummock::modes::hooks {
 
 const hummock_hooks_t* installed;
 
@@ -34,22 +35,13 @@ void put_in_effect() {
   do {
     now = current();
     os::set_event_hook(now != nullptr && now->mapped != nullptr ? tell_mapped : nullptr);
-    set_plain(!wants_calls(now) && !recording::is_on());
+    heap::set_plain(!wants_calls(now) && !recording::is_on());
   } while (now != current());
-}
-
-// In slabs whose frees the heap's own thread may take on the fast path.
-void set_freer(Heap* heap, uintptr_t freer) {
-  heap->thread = freer;
-  for_slabs(heap, [=](SlabHeader* slab) {
-    const uintptr_t owner = owner_of(slab);
-    if (owner == reinterpret_cast<uintptr_t>(heap)) slab::set_owner(slab, owner, freer);
-  });
 }
 
 // The thread's, with frees on the slow path. Null: it has none, or runs a hook just now.
 Heap* begin_telling() {
-  Heap* heap = attach();
+  Heap* heap = heap::attach();
   if (heap == nullptr || heap->in_hook) return nullptr;
   if (heap->thread != 0) leave_fast_path(heap);
   heap->in_hook = true;
@@ -58,14 +50,14 @@ Heap* begin_telling() {
 
 // The thread may have ended its heap and begun another one meanwhile.
 void end_telling() {
-  thread_heap->in_hook = false;
+  heap::thread_heap->in_hook = false;
 }
 
 }  // namespace
 
 int install(const hummock_hooks_t* wanted) {
   if (wanted != nullptr && wanted->size < sizeof *wanted) return EINVAL;
-  initialise();
+  heap::initialise();
   if (options::values.checked || options::values.space_initial != 0) return EPERM;
   __atomic_store_n(&installed, wanted, __ATOMIC_RELEASE);
   put_in_effect();
@@ -79,14 +71,6 @@ void begin_in_child() {
 const hummock_hooks_t* wanted_calls() {
   const hummock_hooks_t* to = current();
   return wants_calls(to) ? to : nullptr;
-}
-
-void leave_fast_path(Heap* heap) {
-  set_freer(heap, 0);
-}
-
-void return_to_fast_path(Heap* heap) {
-  set_freer(heap, os::thread_address());
 }
 
 void* tell_allocated(const hummock_hooks_t* to, void* block, size_t size) {
@@ -108,4 +92,4 @@ void tell_released(const hummock_hooks_t* to, void* block) {
   end_telling();
 }
 
-}  // namespace hummock::heap::hooks
+}  // namespace hummock::modes::hooks

@@ -1,4 +1,4 @@
-#include "heap/stacks.h"
+#include "modes/stacks.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "os/backtrace.h"
 #include "pages/metadata.h"
 
-namespace hummock::heap {
+namespace hummock::modes {
 namespace {
 
 constexpr unsigned kTableBits = 16;
@@ -82,4 +82,4 @@ void end_report() {
   base::stop();
 }
 
-}  // namespace hummock::heap
+}  // namespace hummock::modes

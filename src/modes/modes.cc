@@ -1,0 +1,179 @@
+// What heap/modes.h promises: which of the modes a call goes to.
+#include "heap/modes.h"
+
+#include "base/options.h"
+#include "heap/allocate.h"
+#include "heap/attach.h"
+#include "modes/checked.h"
+#include "modes/guards.h"
+#include "modes/hooks.h"
+#include "modes/recording.h"
+#include "modes/sampling.h"
+#include "modes/served.h"
+
+namespace hummock::modes {
+
+bool start() {
+  if (options::values.space_initial != 0) return served::start(), false;
+  if (options::values.checked) return false;
+  recording::start();
+  return !recording::is_on();
+}
+
+void start_samples() {
+  sampling::renew_guards();
+}
+
+void end_thread(Heap* heap) {
+  recording::end_thread(heap);
+}
+
+void lock_for_fork() {
+  checked::lock_for_fork();
+  guards::lock_for_fork();
+}
+
+void unlock_after_fork() {
+  guards::unlock_after_fork();
+  checked::unlock_after_fork();
+}
+
+void unlock_in_child() {
+  guards::unlock_in_child();
+  checked::unlock_in_child();
+}
+
+bool is_locked() {
+  return guards::is_locked() || checked::is_locked();
+}
+
+void begin_in_child() {
+  sampling::in_child();
+  recording::in_child();
+  hooks::begin_in_child();
+}
+
+void* allocate(size_t align, size_t size, bool zero) {
+  if (served::is_on()) return served::allocate(align, size, zero);
+  if (heap::is_checked()) return checked::allocate(nullptr, align, size, zero);
+  if (heap::is_served()) return served::allocate(align, size, zero);
+  // Where no hook wants the call the options have just been read, or hooks are about to come or go.
+  void* block = heap::allocate_unseen(align, size, zero);
+  if (recording::is_on()) recording::allocated(block, align, size, zero);
+  const hummock_hooks_t* to = hooks::wanted_calls();
+  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
+}
+
+void* allocate_plain(size_t size) {
+  if (served::is_on()) return served::allocate_plain(size);
+  return allocate(0, size, false);
+}
+
+void* reallocate(void* p, size_t size, bool zero) {
+  if (heap::is_checked()) return checked::reallocate(nullptr, p, size, zero);
+  if (served::owns(p)) return served::reallocate(p, size, zero);
+  recording::Resize recorded(p);
+  // Hooks must hear of a new address before anybody else can have the old one.
+  const hummock_hooks_t* to = hooks::wanted_calls();
+  bool copied = false;
+  void* resized = heap::resize_unseen(p, size, zero, to == nullptr, &copied);
+  recorded.ends(resized, size);
+  if (to != nullptr && !copied) hooks::tell_resized(to, resized, size);
+  return resized;
+}
+
+bool usable_size(const void* p, size_t* size) {
+  if (heap::is_checked()) return *size = checked::usable_size(p), true;
+  if (served::owns(p)) return *size = served::usable_size(p), true;
+  return false;
+}
+
+bool release(void* p) {
+  if (served::is_on() && served::release(p)) return true;
+  if (heap::is_checked()) return checked::release("free", p), true;
+  if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
+  if (recording::is_on()) recording::released(p);
+  return false;
+}
+
+bool release_sized(const char* call, void* p, size_t align, size_t size) {
+  if (heap::is_checked()) return checked::release_sized(call, p, align, size), true;
+  if (served::owns(p)) return served::release_sized(call, p, align, size), true;
+  if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
+  return false;
+}
+
+void note_new() {
+  if (recording::is_on()) recording::note(HUMMOCK_RECORD_NEW);
+}
+
+void note_delete() {
+  if (recording::is_on()) recording::note(HUMMOCK_RECORD_DELETE);
+}
+
+void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero) {
+  if (heap::is_checked()) return checked::allocate(heap, align, size, zero);
+  void* block = heap::user_take(heap, align, size, zero);
+  const hummock_hooks_t* to = hooks::wanted_calls();
+  return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
+}
+
+bool release_in(UserHeap* heap, void* p) {
+  if (heap::is_checked()) return checked::release("hummock_heap_free", p, heap), true;
+  if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
+  return false;
+}
+
+void* reallocate_in(UserHeap* heap, void* p, size_t size) {
+  return checked::reallocate(heap, p, size, false);
+}
+
+bool forget(UserHeap* heap) {
+  return checked::forget(heap);
+}
+
+bool owns(const void* p) {
+  return served::owns(p);
+}
+
+uint64_t sample_mean() {
+  return sampling::mean();
+}
+
+bool is_sample_due(size_t size) {
+  return sampling::is_due(size);
+}
+
+void* allocate_sampled(size_t align, size_t size, bool zero) {
+  return sampling::allocate_small(align, size, zero);
+}
+
+void mark_sampled(void* large_block, size_t size) {
+  sampling::mark_large(large_block, size);
+}
+
+bool release_sampled(const heap::Block& block, void* p) {
+  return sampling::release(block, p);
+}
+
+Resampling begin_resize(const heap::Block& block) {
+  return sampling::begin_resize(block);
+}
+
+void end_resize(const Resampling& before, const heap::Block& block, void* resized, size_t size) {
+  sampling::end_resize(before, block, resized, size);
+}
+
+void release_guarded(const char* call, SlabHeader* header, void* p) {
+  guards::release(call, header, p);
+}
+
+void tell_misuse(const char* call, const void* p, slab::End end) {
+  guards::tell_misuse(call, p, end);
+}
+
+bool walk_guarded(const heap::Visitor& visitor) {
+  return guards::walk(visitor);
+}
+
+}  // namespace hummock::modes
