@@ -116,9 +116,7 @@ __attribute__((noinline)) void* plain_span_block(size_t size) {
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   if (p == nullptr) return 0;
-  size_t size;
-  if (sees_every_call() && modes::usable_size(p, &size)) return size;
-  return find_block("malloc_usable_size", p).room;
+  return sees_every_call() ? modes::usable_size(p) : find_block("malloc_usable_size", p).room;
 }
 
 // Apart, so that the way past it saves no registers.
@@ -164,8 +162,9 @@ __attribute__((always_inline)) inline bool is_unwatched(size_t size) {
 
 // malloc of what the modes see that see every call, and of sizes that are not direct while there are samples.
 __attribute__((noinline)) void* watched_medium(size_t size) {
-  if (__builtin_expect(is_unwatched(size), true)) return plain_block(size);
-  return sees_every_call() ? modes::allocate_plain(size) : counted_block(0, size, false);
+  if (sees_every_call()) return modes::allocate_plain(size);
+  if (__builtin_expect(passes(thread_heap, size), true)) return plain_block(size);
+  return counted_block(0, size, false);
 }
 
 // While there are samples: a few instructions more than the fast path. All but the usual is left by tail
@@ -270,10 +269,7 @@ size_t claimed_room(const char* call, const void* p, size_t size) {
 // `align` 0: none was claimed.
 void release_claimed(const char* call, void* p, size_t align, size_t size) {
   if (p == nullptr) return;
-  if (sees_every_call() && modes::release_sized(call, p, align, size)) return;
-  const size_t own = room_in_own(pages::header_of(p), p);
-  check_claim(call, p, own != 0 ? own : claimed_room(call, p, size), size, align);
-  release(p);
+  sees_every_call() ? modes::release_sized(call, p, align, size) : release_sized_unseen(call, p, align, size);
 }
 
 // If p is a block at all, it has the size. Where it does not take the fast path its frees go to the slab's
@@ -283,6 +279,12 @@ bool is_of_size(const SlabHeader* slot, size_t size) {
 }
 
 }  // namespace
+
+void release_sized_unseen(const char* call, void* p, size_t align, size_t size) {
+  const size_t own = room_in_own(pages::header_of(p), p);
+  check_claim(call, p, own != 0 ? own : claimed_room(call, p, size), size, align);
+  release(p);
+}
 
 void release_sized_slow(void* p, size_t size) {
   if (size > slab::kMaxSmall || sees_every_call()) return release_claimed("free_sized", p, 0, size);

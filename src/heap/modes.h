@@ -34,19 +34,18 @@ void begin_in_child();
 void* allocate(size_t align, size_t size, bool zero);
 void* allocate_plain(size_t size);
 void* reallocate(void* p, size_t size, bool zero);
-// The next three return false for what the heap is to look at itself. p is not null.
-bool usable_size(const void* p, size_t* size);
-bool release(void* p);
-// `align` 0: none was claimed.
-bool release_sized(const char* call, void* p, size_t align, size_t size);
+size_t usable_size(const void* p);        // p is not null
+void release(void* p, SlabHeader* slot);  // as heap::release_slow
+// p is not null. `align` 0: none was claimed.
+void release_sized(const char* call, void* p, size_t align, size_t size);
 
 // The call under way is operator new or delete, not what it seems further down.
 void note_new();
 void note_delete();
 
-// For first-class heaps. The next returns false as those above.
+// The same for first-class heaps.
 void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero);
-bool release_in(UserHeap* heap, void* p);
+void release_in(UserHeap* heap, void* p);
 // Only where heap::is_checked(). The second is for a heap that ends; false: it must stay.
 void* reallocate_in(UserHeap* heap, void* p, size_t size);
 bool forget(UserHeap* heap);

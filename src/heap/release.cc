@@ -228,16 +228,15 @@ __attribute__((always_inline)) inline void release_by_owner(void* p, SlabHeader*
   kSeen ? release_other(p) : release_not_own(p, slot, heap);
 }
 
-// A mode sees every call.
-__attribute__((noinline)) void release_seen(void* p, SlabHeader* slot) {
-  if (p != nullptr && !modes::release(p)) release_by_owner<true>(p, slot);
-}
-
 }  // namespace
+
+void release_unseen(void* p, SlabHeader* slot) {
+  release_by_owner<true>(p, slot);
+}
 
 // Rare cases are tail calls, so that the usual ones need no stack frame.
 void release_slow(void* p, SlabHeader* slot) {
-  if (__builtin_expect(sees_every_call(), false)) return release_seen(p, slot);
+  if (__builtin_expect(sees_every_call(), false)) return modes::release(p, slot);
   release_by_owner<false>(p, slot);
 }
 

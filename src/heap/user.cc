@@ -165,7 +165,7 @@ void* user_reallocate(UserHeap* heap, void* p, size_t size) {
 }
 
 void user_release(UserHeap* heap, void* p) {
-  if (!sees_every_call() || !modes::release_in(heap, p)) user_give(heap, p);
+  sees_every_call() ? modes::release_in(heap, p) : user_give(heap, p);
 }
 
 namespace {

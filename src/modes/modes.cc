@@ -4,6 +4,9 @@
 #include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
+#include "heap/block.h"
+#include "heap/release.h"
+#include "heap/user.h"
 #include "modes/checked.h"
 #include "modes/guards.h"
 #include "modes/hooks.h"
@@ -82,25 +85,26 @@ void* reallocate(void* p, size_t size, bool zero) {
   return resized;
 }
 
-bool usable_size(const void* p, size_t* size) {
-  if (heap::is_checked()) return *size = checked::usable_size(p), true;
-  if (served::owns(p)) return *size = served::usable_size(p), true;
-  return false;
+size_t usable_size(const void* p) {
+  if (heap::is_checked()) return checked::usable_size(p);
+  if (served::owns(p)) return served::usable_size(p);
+  return heap::find_block("malloc_usable_size", p).room;
 }
 
-bool release(void* p) {
-  if (served::is_on() && served::release(p)) return true;
-  if (heap::is_checked()) return checked::release("free", p), true;
+void release(void* p, SlabHeader* slot) {
+  if (p == nullptr) return;
+  if (served::is_on() && served::release(p)) return;
+  if (heap::is_checked()) return checked::release("free", p);
   if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
   if (recording::is_on()) recording::released(p);
-  return false;
+  heap::release_unseen(p, slot);
 }
 
-bool release_sized(const char* call, void* p, size_t align, size_t size) {
-  if (heap::is_checked()) return checked::release_sized(call, p, align, size), true;
-  if (served::owns(p)) return served::release_sized(call, p, align, size), true;
+void release_sized(const char* call, void* p, size_t align, size_t size) {
+  if (heap::is_checked()) return checked::release_sized(call, p, align, size);
+  if (served::owns(p)) return served::release_sized(call, p, align, size);
   if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
-  return false;
+  heap::release_sized_unseen(call, p, align, size);
 }
 
 void note_new() {
@@ -118,10 +122,10 @@ void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero) {
   return to != nullptr ? hooks::tell_allocated(to, block, size) : block;
 }
 
-bool release_in(UserHeap* heap, void* p) {
-  if (heap::is_checked()) return checked::release("hummock_heap_free", p, heap), true;
+void release_in(UserHeap* heap, void* p) {
+  if (heap::is_checked()) return checked::release("hummock_heap_free", p, heap);
   if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
-  return false;
+  heap::user_give(heap, p);
 }
 
 void* reallocate_in(UserHeap* heap, void* p, size_t size) {
