@@ -26,6 +26,7 @@ namespace hummock::heap {
 
 base::OwnLine<size_t> fast_limit;
 bool is_plain;
+bool started;
 uint32_t forks;
 constinit Heap empty_heap = {};
 constinit Heap ended_heap = {};
@@ -34,7 +35,6 @@ HUMMOCK_THREAD_POINTER(Heap, empty_heap) thread_heap = &empty_heap;
 namespace {
 
 os::Lock<os::Rank::start> start_lock;
-bool started;  // atomic: release after the options are read
 
 UserHeap* common;  // of threads that can have none of their own; atomic: released when it is ready
 
@@ -121,8 +121,7 @@ __attribute__((constructor(101))) void handle_forks() {
 
 }  // namespace
 
-void initialise() {
-  if (__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
+void initialise_now() {
   {
     os::LockGuard guard(start_lock);
     if (started) return;
@@ -139,21 +138,6 @@ void initialise() {
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
   modes::start_samples();
-}
-
-bool read_is_checked() {
-  initialise();
-  return options::values.checked && options::values.space_initial == 0;
-}
-
-bool read_is_served() {
-  initialise();
-  return options::values.space_initial != 0;
-}
-
-bool read_is_replaced() {
-  initialise();
-  return options::values.checked || options::values.space_initial != 0;
 }
 
 // Sequentially consistent, as are the changes of what it looks at: of two threads that come at once, the one

@@ -2,6 +2,7 @@
 #ifndef HUMMOCK_HEAP_ATTACH_H
 #define HUMMOCK_HEAP_ATTACH_H
 
+#include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/user.h"
 
@@ -19,30 +20,30 @@ inline Heap* attach() {
 // end. Null: memory is short.
 UserHeap* common_heap();
 
-// Is a mode on that keeps every call on the slow path: checked, or served (modes/served.h)? Each reads the
-// options first if nobody has.
-bool read_is_checked();
-bool read_is_served();
-bool read_is_replaced();
 void set_plain(bool plain);
 // Call it after a change of is_plain, or of what is sampled.
 void settle_fast_limit();
 inline bool sees_every_call() {
   return !relaxed(is_plain);
 }
-inline bool is_checked() {
-  return sees_every_call() && read_is_checked();
-}
-inline bool is_served() {
-  return sees_every_call() && read_is_served();
-}
-// One of the two: no thread has a heap then.
-inline bool is_replaced() {
-  return sees_every_call() && read_is_replaced();
-}
 
 // Reads the options and makes the thread-exit key, once.
-void initialise();
+extern bool started HUMMOCK_HIDDEN;  // atomic: release when that is done
+void initialise_now();
+inline void initialise() {
+  if (__builtin_expect(!__atomic_load_n(&started, __ATOMIC_ACQUIRE), false)) initialise_now();
+}
+
+// Is a mode on in which no thread has a heap: checked, or served (modes/served.h)?
+inline bool is_served() {
+  return sees_every_call() && (initialise(), options::values.space_initial != 0);
+}
+inline bool is_checked() {
+  return sees_every_call() && !is_served() && options::values.checked;
+}
+inline bool is_replaced() {
+  return is_served() || is_checked();
+}
 
 // Gives up the calling thread's heap, if it has one: its memory is returned, or left to other threads. The
 // thread may get another heap; where the system reports a thread's end only once, that one lasts for a single
