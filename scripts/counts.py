@@ -23,8 +23,8 @@ COLD = {"malloc": (30, 12), "free": (20, 8)}  # functions, files
 
 
 def core_files():
-    files = [path for folder in CORE for path in sorted((ROOT / "src" / folder).glob("*.*"))]
-    return [path for path in files if not path.name.startswith("windows")] + [ROOT / "src/faces" / name for name in FACE]
+    files = [path for folder in CORE for path in sorted((ROOT / "src" / folder).rglob("*.*"))]
+    return [path for path in files if path.parent.name != "windows"] + [ROOT / "src/faces" / name for name in FACE]
 
 
 def without_comments(text):

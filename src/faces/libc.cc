@@ -12,7 +12,7 @@
 #include "hummock/hummock.h"
 #include "observe/print.h"
 #include "observe/stats.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/uncancelled.h"
 
 using namespace hummock;
 

@@ -15,7 +15,7 @@
 #include "observe/print.h"
 #include "observe/stats.h"
 #include "os/region_log.h"
-#include "os/windows.h"
+#include "os/windows/extra.h"
 #include "pages/backing.h"
 #include "pages/pages.h"
 

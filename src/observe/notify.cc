@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/linux_uncancelled.h"
+#include "os/linux/uncancelled.h"
 
 namespace hummock::observe {
 namespace {

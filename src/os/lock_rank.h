@@ -24,7 +24,7 @@ enum class Rank : uint8_t {
   page_heap,    // pages/region.h
   records,      // pages/metadata.cc
   reserve,      // pages/region.h: pages set aside
-  large_pages,  // os/windows_large.cc
+  large_pages,  // os/windows/large.cc
   region_log,   // os/region_log.cc
   count
 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #if defined(_WIN32)
-#include "os/windows_calls.h"
+#include "os/windows/calls.h"
 #endif
 
 namespace hummock::os {

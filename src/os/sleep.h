@@ -9,8 +9,8 @@ namespace hummock::os {
 // What else this layer keeps for each thread, side by side, because such storage is short.
 struct ThreadWords {
   uint32_t number : 28;      // futex_number(); Linux has at most 2^22 threads
-  uint32_t exit_rounds : 4;  // see linux_thread.cc
-  uint32_t stack_bytes;      // see linux_backtrace.cc
+  uint32_t exit_rounds : 4;  // see linux/thread.cc
+  uint32_t stack_bytes;      // see linux/backtrace.cc
 };
 extern __thread ThreadWords thread_words __attribute__((tls_model("initial-exec"), visibility("hidden")));
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #if defined(_WIN32)
-#include "os/windows_slot.h"
+#include "os/windows/slot.h"
 #else
 // A pointer that each thread has for itself, at first &initial. Initial-exec: one load, and no trouble
 // with dlopen at this size.

@@ -3,7 +3,7 @@
 #define HUMMOCK_TESTS_WINDOWS_FAKE_CALLS_H
 
 #include "game.h"
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 namespace fake {
 

@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "os/lock.h"
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 namespace hummock::os {
 namespace {

@@ -1,7 +1,7 @@
 // Parts that only Windows has: large pages by privilege, options beside the DLL, and leaving a process that
 // goes on.
-#ifndef HUMMOCK_OS_WINDOWS_H
-#define HUMMOCK_OS_WINDOWS_H
+#ifndef HUMMOCK_OS_WINDOWS_EXTRA_H
+#define HUMMOCK_OS_WINDOWS_EXTRA_H
 
 #include "base/message.h"
 #include "os/os.h"
@@ -32,4 +32,4 @@ void close_log();
 
 }  // namespace hummock::os
 
-#endif  // HUMMOCK_OS_WINDOWS_H
+#endif  // HUMMOCK_OS_WINDOWS_EXTRA_H

@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "os/arena.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 
 #ifndef MADV_POPULATE_WRITE

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "os/linux_modules.h"
+#include "os/linux/modules.h"
 
 namespace hummock::os {
 

@@ -10,9 +10,9 @@
 
 #include "base/bits.h"
 #include "base/system.h"
-#include "os/linux_files.h"
-#include "os/linux_modules.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/files.h"
+#include "os/linux/modules.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 
 #ifndef F_GET_SEALS

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/linux_files.h"
+#include "os/linux/files.h"
 #include "os/os.h"
 
 namespace hummock::os {

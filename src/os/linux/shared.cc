@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/linux_errno.h"
-#include "os/linux_files.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/errno.h"
+#include "os/linux/files.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/thread.h"
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/linux_files.h"
+#include "os/linux/files.h"
 #include "os/os.h"
 
 namespace hummock::os {

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/linux_errno.h"
+#include "os/linux/errno.h"
 #include "os/sleep.h"
 
 namespace hummock::os {

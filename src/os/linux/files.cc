@@ -1,4 +1,4 @@
-#include "os/linux_files.h"
+#include "os/linux/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/linux_errno.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/errno.h"
+#include "os/linux/uncancelled.h"
 
 namespace hummock::os {
 NoFileSignals::NoFileSignals(bool pipes) {

@@ -1,5 +1,5 @@
 // The os layer on Windows: address space and its memory, time.
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 #include <windows.h>
 

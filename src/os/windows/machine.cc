@@ -5,7 +5,7 @@
 #include <psapi.h>
 #include <string.h>
 
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 namespace hummock::os {
 namespace {

@@ -1,4 +1,4 @@
-#include "os/linux_modules.h"
+#include "os/linux/modules.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/linux_files.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/files.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/thread.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/system.h"
 #include "os/region_log.h"
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 namespace hummock::os {
 namespace {

@@ -1,6 +1,6 @@
 // Stacks without libgcc's unwinder, which costs 15 µs for 24 frames and may allocate.
 //
-// On x86-64 each return address has a rule that leads to the caller (os/linux_unwind.h). Rules are kept in a
+// On x86-64 each return address has a rule that leads to the caller (os/linux/unwind.h). Rules are kept in a
 // table, so that a frame costs a look into it and two loads; what has no rule (code made at run time) is left
 // by its frame pointer, as are all frames on other machines.
 #include "os/backtrace.h"
@@ -12,9 +12,9 @@
 
 #include "base/bits.h"
 #include "os/faults.h"
-#include "os/linux_modules.h"
-#include "os/linux_uncancelled.h"
-#include "os/linux_unwind.h"
+#include "os/linux/modules.h"
+#include "os/linux/uncancelled.h"
+#include "os/linux/unwind.h"
 #include "os/sleep.h"
 #include "os/thread.h"
 

@@ -4,7 +4,7 @@
 #include "base/message.h"
 #include "os/lock.h"
 #include "os/thread.h"
-#include "os/windows.h"
+#include "os/windows/extra.h"
 
 namespace hummock::os {
 

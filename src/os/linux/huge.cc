@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 
 #include "base/bits.h"
-#include "os/linux_files.h"
+#include "os/linux/files.h"
 #include "os/os.h"
 
 namespace hummock::os {

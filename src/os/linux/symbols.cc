@@ -11,7 +11,7 @@
 #include <initializer_list>
 
 #include "os/backtrace.h"
-#include "os/linux_modules.h"
+#include "os/linux/modules.h"
 
 namespace hummock::os {
 namespace {

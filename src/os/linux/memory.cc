@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "os/linux_errno.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/errno.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/probe.h"
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/message.h"
-#include "os/linux_files.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/files.h"
+#include "os/linux/uncancelled.h"
 #include "os/os.h"
 
 namespace hummock::os {

@@ -1,4 +1,4 @@
-// What Linux has in os/linux_shared.cc: on Windows nobody can open a page of figures yet.
+// What Linux has in os/linux/shared.cc: on Windows nobody can open a page of figures yet.
 #include <windows.h>
 
 #include "os/os.h"

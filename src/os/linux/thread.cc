@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "os/linux_uncancelled.h"
+#include "os/linux/uncancelled.h"
 #include "os/lock.h"
 #include "os/sleep.h"
 #include "os/thread.h"

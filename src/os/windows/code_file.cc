@@ -1,4 +1,4 @@
-// What Linux has in os/linux_code_file.cc: there is no profiler on Windows yet.
+// What Linux has in os/linux/code_file.cc: there is no profiler on Windows yet.
 #include "os/code_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // A small reader of call frame information (DWARF 5 section 6.4, and the exception frames of the LSB).
-#include "os/linux_unwind.h"
+#include "os/linux/unwind.h"
 
 #include <string.h>
 
