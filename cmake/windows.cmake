@@ -1,6 +1,6 @@
 # Windows: hummock.dll with the C interface, and hummock_bi.dll, which Arma's engine takes as its allocator.
 
-list(FILTER core_sources EXCLUDE REGEX "/src/(proxy/[a-z_]*|space/[a-z_]*|modes/served|os/linux/[a-z_]*|observe/notify|faces/[a-z_]*)\\.cc$")
+list(FILTER core_sources EXCLUDE REGEX "/src/(proxy/[a-z_]*|space/[a-z_]*|modes/served|(os|trace)/linux/[a-z_]*|observe/notify|faces/[a-z_]*)\\.cc$")
 set(faces ${PROJECT_SOURCE_DIR}/src/faces)
 
 # Windows 7 and later; calls of newer systems are looked for when the library starts.

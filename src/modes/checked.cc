@@ -11,8 +11,8 @@
 #include "heap/user.h"
 #include "modes/checked_record.h"
 #include "modes/quarantine.h"
-#include "os/backtrace.h"
 #include "os/os.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::checked {
 namespace {
@@ -38,7 +38,7 @@ Quarantine& quarantine_of(const Record* record) {
 }
 
 UserHeap* own_heap() {
-  const unsigned mine = os::thread_number() % kHeaps;
+  const unsigned mine = trace::thread_number() % kHeaps;
   if (UserHeap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
   UserHeap* fresh = heap::new_user_heap(true);
   UserHeap* none = nullptr;
@@ -118,7 +118,7 @@ void let_go_all(Record* surplus) {
 
 // The block is claimed.
 void retire(Record* record) {
-  record->freed_in = os::thread_number();
+  record->freed_in = trace::thread_number();
   record->freed_by = current_stack(options::values.stacks);
   const size_t most = options::values.quarantine;
   record->hollow = record->size > most && may_be_hollow(record);
@@ -187,7 +187,7 @@ void* allocate(heap::UserHeap* heap, size_t align, size_t size, bool zero) {
   record->hollow = false;
   fill_guards(record);
   if (!zero) memset(user, kFresh, size < kMostGuard ? size : kMostGuard);
-  record->allocated_in = os::thread_number();
+  record->allocated_in = trace::thread_number();
   record->allocated_by = current_stack(options::values.stacks);
   seal(record);
   announce(record, zero);
@@ -353,7 +353,7 @@ void unlock_after_fork() {
   lock.unlock_after_fork();
 }
 void unlock_in_child() {
-  os::forget_thread_number();
+  trace::forget_thread_number();
   lock.unlock_in_child();
 }
 bool is_locked() {

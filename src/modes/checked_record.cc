@@ -8,8 +8,8 @@
 #include "heap/block.h"
 #include "heap/diagnose.h"
 #include "modes/canary.h"
-#include "os/backtrace.h"
 #include "os/os.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::checked {
 namespace {
@@ -138,7 +138,7 @@ void await_freed(Record* record) {
 }
 
 Line report_line() {
-  return os::report_line();
+  return trace::report_line();
 }
 
 void report(const Line& line) {

@@ -4,9 +4,9 @@
 
 #include "base/bits.h"
 #include "modes/stacks.h"
-#include "os/faults.h"
 #include "os/os.h"
 #include "pages/region_map.h"
+#include "trace/faults.h"
 
 namespace hummock::modes::guards {
 
@@ -43,7 +43,7 @@ void check_canaries(const char* call, const Slot* slot);
 
 [[noreturn]] void double_free(const char* call, const Slot* slot);
 // Ends the process if the fault was in one of the regions.
-void tell_fault(const os::Fault& fault);
+void tell_fault(const trace::Fault& fault);
 
 }  // namespace hummock::modes::guards
 

@@ -4,11 +4,11 @@
 #include "base/options.h"
 #include "modes/guarded_slot.h"
 #include "modes/sampling.h"
-#include "os/backtrace.h"
 #include "os/os.h"
 #include "pages/limits.h"
 #include "pages/metadata.h"
 #include "pages/pages.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::guards {
 namespace {
@@ -116,7 +116,7 @@ uint64_t mean() {
 
 void renew() {
   if (options::guard_bytes() == 0 || __atomic_exchange_n(&began, true, __ATOMIC_RELAXED)) return;
-  if (!os::watch_faults(tell_fault)) {
+  if (!trace::watch_faults(tell_fault)) {
     base::say(base::Line() << "guards: this system tells of no faults; guards are off");
     return;
   }
@@ -155,7 +155,7 @@ void* allocate(size_t align, size_t size) {
   set_relaxed(header->bytes, size);
   set_canaries(header);
   set_relaxed(slot->allocated_by, current_stack(kMostFrames));
-  set_relaxed(slot->allocated_in, os::thread_number());
+  set_relaxed(slot->allocated_in, trace::thread_number());
   set_relaxed(slot->freed_in, uint32_t{0});
   pages::count_guarded(1, static_cast<ptrdiff_t>(size));
   Kind live = Kind::guarded;
@@ -172,7 +172,7 @@ void release(const char* call, SlabHeader* header, void* p) {
     double_free(call, slot);
   sampling::forget(p);
   set_relaxed(slot->freed_by, current_stack(kMostFrames));
-  set_relaxed(slot->freed_in, os::thread_number());
+  set_relaxed(slot->freed_in, trace::thread_number());
   const size_t bytes = bytes_of(header);
   // Refused: mappings are short; then the block can still be written to, but costs nothing.
   if (!os::deny(place_of(slot), bytes)) os::purge(place_of(slot), bytes);

@@ -7,8 +7,8 @@
 #include "modes/canary.h"
 #include "modes/guarded_slot.h"
 #include "modes/guards.h"
-#include "os/backtrace.h"
 #include "os/os.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::guards {
 namespace {
@@ -72,9 +72,9 @@ void say_life(const Slot* slot) {
   end_report();
 }
 
-const char* name_of(os::Fault::Access access) {
-  if (access == os::Fault::Access::unknown) return "access to ";
-  return access == os::Fault::Access::write ? "write to " : "read of ";
+const char* name_of(trace::Fault::Access access) {
+  if (access == trace::Fault::Access::unknown) return "access to ";
+  return access == trace::Fault::Access::write ? "write to " : "read of ";
 }
 
 }  // namespace
@@ -95,14 +95,14 @@ void check_canaries(const char* call, const Slot* slot) {
     if (at == size_behind(header)) return;
     wrong = end + at;
   }
-  Line line = os::report_line();
+  Line line = trace::report_line();
   line << call << "(" << static_cast<const void*>(header->start) << "): something was written ";
   say_where(line, slot, wrong);
   report(line, slot);
 }
 
 void double_free(const char* call, const Slot* slot) {
-  Line line = os::report_line();
+  Line line = trace::report_line();
   line << call << "(" << static_cast<const void*>(slot->header->start) << "): double free: the block of "
        << slot->header->bytes << " bytes is free already";
   base::offer(line);
@@ -113,26 +113,26 @@ void tell_misuse(const char* call, const void* p, slab::End end) {
   const Slot* slot = nearest(p);
   if (slot == nullptr) return;
   if (p == slot->header->start && is_freed(slot) && end == base::refuse) double_free(call, slot);
-  Line line = os::report_line();
+  Line line = trace::report_line();
   line << call << "(" << p << "): no live block starts there; it points ";
   say_where(line, slot, p);
   if (end == base::refuse) base::offer(line);
   report(line, slot);
 }
 
-void tell_fault(const os::Fault& fault) {
+void tell_fault(const trace::Fault& fault) {
   const Slot* slot = nearest(fault.address);
   if (slot == nullptr) return;
-  Line line = os::report_line();
+  Line line = trace::report_line();
   line << name_of(fault.access) << fault.address << ": ";
   say_where(line, slot, fault.address);
   base::say(line);
   say_life(slot);
   void* frames[kMostFrames];
-  const unsigned count = os::callers_at(fault, frames, kMostFrames);
-  base::say(os::report_line() << "  this access by thread " << os::thread_number()
-                              << (count != 0 ? ":" : ""));
-  os::print_frames(frames, count);
+  const unsigned count = trace::callers_at(fault, frames, kMostFrames);
+  base::say(trace::report_line() << "  this access by thread " << trace::thread_number()
+                                 << (count != 0 ? ":" : ""));
+  trace::print_frames(frames, count);
   base::stop();
 }
 

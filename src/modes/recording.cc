@@ -4,7 +4,6 @@
 
 #include "heap/attach.h"
 #include "heap/refill.h"
-#include "os/code_file.h"
 #include "os/os.h"
 #include "os/thread.h"
 

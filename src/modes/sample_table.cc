@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "os/code_file.h"
 #include "os/os.h"
 #include "pages/slab_header.h"
+#include "trace/code_file.h"
 
 namespace hummock::modes::sampling {
 namespace {
@@ -70,7 +70,7 @@ uint64_t hash_of(void* const* frames, unsigned count) {
 
 // ---- Modules ------------------------------------------------------------------------------------
 
-bool is_known(const Profile* to, const os::CodeFile& file) {
+bool is_known(const Profile* to, const trace::CodeFile& file) {
   uint32_t count = load(used.modules);
   while (count != 0) {
     const hummock_profile_module_t& each = to->module[--count];
@@ -83,12 +83,12 @@ bool is_known(const Profile* to, const os::CodeFile& file) {
 
 // If two threads both write one, it does no harm.
 void note_module(Profile* to, const void* code) {
-  os::CodeFile file;
-  if (!os::find_code_file(reinterpret_cast<uintptr_t>(code) - 1, &file) || is_known(to, file)) return;
+  trace::CodeFile file;
+  if (!trace::find_code_file(reinterpret_cast<uintptr_t>(code) - 1, &file) || is_known(to, file)) return;
   const uint32_t number = next_number(used.modules, HUMMOCK_PROFILE_MODULES);
   if (number == HUMMOCK_PROFILE_MODULES) return;
   hummock_profile_module_t& entry = to->module[number];
-  os::path_of_code_file(file, entry.path, sizeof entry.path);
+  trace::path_of_code_file(file, entry.path, sizeof entry.path);
   set_relaxed(entry.end, uint64_t{file.end});
   set_relaxed(entry.base, uint64_t{file.base});
   set_relaxed(entry.since, os::now_ns());

@@ -11,10 +11,9 @@
 #include "heap/user.h"
 #include "modes/guards.h"
 #include "modes/sample_chance.h"
-#include "os/backtrace.h"
-#include "os/code_file.h"
 #include "os/os.h"
 #include "os/probe.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::sampling {
 namespace {
@@ -130,7 +129,7 @@ void add(void* block, size_t size) {
   const uint64_t mean = heap::thread_heap->sample_mean;
   const Weight weight = weight_of(size, mean);
   void* frames[HUMMOCK_PROFILE_DEPTH];
-  const unsigned count = os::callers(frames, HUMMOCK_PROFILE_DEPTH);
+  const unsigned count = trace::callers(frames, HUMMOCK_PROFILE_DEPTH);
   add_sample({block, size, weight.bytes, weight.blocks, heap::thread_heap->thread_id}, frames, count);
   HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
   errno = saved;

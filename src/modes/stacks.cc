@@ -6,8 +6,8 @@
 #include "base/annotate.h"
 #include "base/message.h"
 #include "base/system.h"
-#include "os/backtrace.h"
 #include "pages/metadata.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes {
 namespace {
@@ -61,7 +61,7 @@ Stack* current_stack(unsigned most) {
   if (most == 0) return nullptr;
   void* frames[kMostFrames];
   const base::Unwatched unwatched;
-  const unsigned count = os::callers(frames, most);
+  const unsigned count = trace::callers(frames, most);
   if (count == 0) return nullptr;
   const uint64_t hash = hash_of(frames, count);
   Stack* found = find(__atomic_load_n(&table[hash >> (64 - kTableBits)], __ATOMIC_ACQUIRE), hash, count);
@@ -69,16 +69,17 @@ Stack* current_stack(unsigned most) {
 }
 
 void say_event(const char* what, uint32_t thread, const Stack* stack) {
-  base::say(os::report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
-  if (stack != nullptr) os::print_frames(stack->frames, stack->count);
+  base::say(trace::report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
+  if (stack != nullptr) trace::print_frames(stack->frames, stack->count);
 }
 
 void end_report() {
   void* frames[kMostFrames];
   const base::Unwatched unwatched;
-  const unsigned count = os::callers(frames, kMostFrames);
-  base::say(os::report_line() << "  this call by thread " << os::thread_number() << (count != 0 ? ":" : ""));
-  os::print_frames(frames, count);
+  const unsigned count = trace::callers(frames, kMostFrames);
+  base::say(trace::report_line() << "  this call by thread " << trace::thread_number()
+                                 << (count != 0 ? ":" : ""));
+  trace::print_frames(frames, count);
   base::stop();
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/message.h"
 #include "modes/sample_table.h"
-#include "os/code_file.h"
+#include "os/files.h"
 #include "os/os.h"
 #include "pages/slab_header.h"
 

@@ -75,6 +75,14 @@ bool map_shared_some(SharedInSteps* so_far, const char* name, size_t size);  // 
 // In a child of fork: closes what the parent had begun.
 void forget_shared(SharedInSteps* so_far);
 
+// A part of memory that another process shares with this one and those it starts, as a descriptor: the parts
+// stand one after the other, each of `size` bytes, and each goes to who first claims it by writing its number
+// over the zero that `claim` bytes after its start, in its first page. The variable is "NAME=" as in the
+// environment; its value is <descriptor>:<inode>. Null: there is none, or no part is left.
+void* claim_shared(const char* variable, size_t size, size_t claim);
+// Is there such memory, whether or not parts of it are left?
+bool shares_memory(const char* variable);
+
 // Unmaps address space. False: refused (the process has no mapping left).
 bool unmap(void* address, size_t size);
 

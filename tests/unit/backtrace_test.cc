@@ -1,5 +1,5 @@
 // Stacks: right in code without frame pointers, on any stack, in signal handlers, and never from malloc.
-#include "os/backtrace.h"
+#include "trace/backtrace.h"
 
 #include <doctest/doctest.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace os = hummock::os;
+namespace trace = hummock::trace;
 
 namespace {
 
@@ -37,7 +37,7 @@ Taken taken;
 
 // callers() leaves out its own caller where the allocator is part of the program.
 __attribute__((noinline)) void take() {
-  taken.count = os::callers(taken.frames, kMost);
+  taken.count = trace::callers(taken.frames, kMost);
   __asm__ volatile("" : : : "memory");
 }
 
@@ -96,8 +96,8 @@ TEST_CASE("each kind of frame is passed") {
 
 TEST_CASE("no more frames than asked for, none for none") {
   void* frames[2] = {nullptr, nullptr};
-  CHECK(os::callers(frames, 0) == 0);
-  CHECK(os::callers(frames, 1) == 1);
+  CHECK(trace::callers(frames, 0) == 0);
+  CHECK(trace::callers(frames, 1) == 1);
   CHECK(frames[1] == nullptr);
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/files.h"
 #include "os/linux/errno.h"
 #include "os/linux/uncancelled.h"
 
@@ -137,6 +138,40 @@ uint64_t number_after(const char* text, const char* key) {
 uint64_t number_in_file(const char* path, const char* key) {
   char text[4096];
   return read_value(path, text, sizeof text) == 0 ? kNoNumber : number_after(text, key);
+}
+
+int open_new(const char* path, int* error) {
+  return open_to_write(path, O_TRUNC, error);
+}
+
+bool write_file(int fd, const char* bytes, size_t length, int* error) {
+  return write_all(fd, bytes, length, error);
+}
+
+bool copy_maps(int fd, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  bool fine = maps >= 0;
+  if (!fine) *error = errno;
+  char part[4096];
+  for (ssize_t got; fine && (got = read(maps, part, sizeof part)) != 0;) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) *error = errno;
+    fine = got > 0 && write_file(fd, part, static_cast<size_t>(got), error);
+  }
+  if (maps >= 0) close(maps);
+  errno = saved;
+  return fine;
+}
+
+bool close_file(int fd, int* error) {
+  const int saved = errno;
+  const Uncancelled uncancelled;
+  const bool fine = close(fd) == 0 || errno == EINTR;
+  if (!fine) *error = errno;
+  errno = saved;
+  return fine;
 }
 
 }  // namespace hummock::os

@@ -16,6 +16,14 @@ bool map_shared_some(SharedInSteps*, const char*, size_t) {
 
 void forget_shared(SharedInSteps*) {}
 
+void* claim_shared(const char*, size_t, size_t) {
+  return nullptr;
+}
+
+bool shares_memory(const char*) {
+  return false;
+}
+
 void program_name(char* out, size_t) {
   out[0] = '\0';
 }

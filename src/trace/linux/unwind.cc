@@ -1,9 +1,9 @@
 // A small reader of call frame information (DWARF 5 section 6.4, and the exception frames of the LSB).
-#include "os/linux/unwind.h"
+#include "trace/linux/unwind.h"
 
 #include <string.h>
 
-namespace hummock::os {
+namespace hummock::trace {
 
 #if defined(__x86_64__)
 
@@ -397,4 +397,4 @@ Rule read_rule(const Module& module, uintptr_t address) {
 
 #endif
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

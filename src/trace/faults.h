@@ -1,10 +1,10 @@
 // Faults: the program touches memory that nobody may touch.
-#ifndef HUMMOCK_OS_FAULTS_H
-#define HUMMOCK_OS_FAULTS_H
+#ifndef HUMMOCK_TRACE_FAULTS_H
+#define HUMMOCK_TRACE_FAULTS_H
 
 #include <stdint.h>
 
-namespace hummock::os {
+namespace hummock::trace {
 
 struct Fault {
   enum class Access : uint8_t { unknown, read, write };
@@ -19,9 +19,9 @@ struct Fault {
 // once. False: the system refused, or this one has no such thing.
 bool watch_faults(void (*watcher)(const Fault&));
 
-// As callers() in os/backtrace.h, of the thread that faulted: the first is where it did. 0: unknown.
+// As callers() in trace/backtrace.h, of the thread that faulted: the first is where it did. 0: unknown.
 unsigned callers_at(const Fault& fault, void** frames, unsigned most);
 
-}  // namespace hummock::os
+}  // namespace hummock::trace
 
-#endif  // HUMMOCK_OS_FAULTS_H
+#endif  // HUMMOCK_TRACE_FAULTS_H

@@ -1,7 +1,7 @@
 // Windows has vectored handlers in place of signals; nothing here uses them yet.
-#include "os/faults.h"
+#include "trace/faults.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 
 bool watch_faults(void (*)(const Fault&)) {
   return false;
@@ -11,4 +11,4 @@ unsigned callers_at(const Fault&, void**, unsigned) {
   return 0;
 }
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

@@ -1,4 +1,4 @@
-#include "os/code_file.h"
+// Memory that another process shares with this one.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,11 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bits.h"
 #include "base/system.h"
-#include "os/linux/files.h"
-#include "os/linux/modules.h"
-#include "os/linux/uncancelled.h"
 #include "os/os.h"
 
 #ifndef F_GET_SEALS
@@ -77,25 +73,6 @@ void* claim_part(int fd, size_t offset, size_t size, size_t claim) {
 
 }  // namespace
 
-bool find_code_file(uintptr_t address, CodeFile* out) {
-  Module module;
-  if (!find_module(address, &module)) return false;
-  *out = {module.start, module.end, module.base, module.name};
-  return true;
-}
-
-void path_of_code_file(const CodeFile& file, char* out, size_t room) {
-  const int saved = errno;
-  size_t length = strnlen(file.name, room - 1);
-  memcpy(out, file.name, length);
-  if (length == 0) {
-    const ssize_t got = readlink("/proc/self/exe", out, room - 1);
-    length = got > 0 ? static_cast<size_t>(got) : 0;
-  }
-  out[length] = '\0';
-  errno = saved;
-}
-
 void* claim_shared(const char* variable, size_t size, size_t claim) {
   const int saved = errno;
   const Shared shared = find_shared(variable);
@@ -111,40 +88,6 @@ bool shares_memory(const char* variable) {
   const bool shares = find_shared(variable).bytes != 0;
   errno = saved;
   return shares;
-}
-
-int open_new(const char* path, int* error) {
-  return open_to_write(path, O_TRUNC, error);
-}
-
-bool write_file(int fd, const char* bytes, size_t length, int* error) {
-  return write_all(fd, bytes, length, error);
-}
-
-bool copy_maps(int fd, int* error) {
-  const int saved = errno;
-  const Uncancelled uncancelled;
-  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  bool fine = maps >= 0;
-  if (!fine) *error = errno;
-  char part[4096];
-  for (ssize_t got; fine && (got = read(maps, part, sizeof part)) != 0;) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) *error = errno;
-    fine = got > 0 && write_file(fd, part, static_cast<size_t>(got), error);
-  }
-  if (maps >= 0) close(maps);
-  errno = saved;
-  return fine;
-}
-
-bool close_file(int fd, int* error) {
-  const int saved = errno;
-  const Uncancelled uncancelled;
-  const bool fine = close(fd) == 0 || errno == EINTR;
-  if (!fine) *error = errno;
-  errno = saved;
-  return fine;
 }
 
 }  // namespace hummock::os

@@ -1,9 +1,9 @@
 // Stacks without libgcc's unwinder, which costs 15 µs for 24 frames and may allocate.
 //
-// On x86-64 each return address has a rule that leads to the caller (os/linux/unwind.h). Rules are kept in a
-// table, so that a frame costs a look into it and two loads; what has no rule (code made at run time) is left
-// by its frame pointer, as are all frames on other machines.
-#include "os/backtrace.h"
+// On x86-64 each return address has a rule that leads to the caller (trace/linux/unwind.h). Rules are kept in
+// a table, so that a frame costs a look into it and two loads; what has no rule (code made at run time) is
+// left by its frame pointer, as are all frames on other machines.
+#include "trace/backtrace.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -11,19 +11,19 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "os/faults.h"
-#include "os/linux/modules.h"
 #include "os/linux/uncancelled.h"
-#include "os/linux/unwind.h"
 #include "os/sleep.h"
 #include "os/thread.h"
+#include "trace/faults.h"
+#include "trace/linux/modules.h"
+#include "trace/linux/unwind.h"
 
 extern "C" __attribute__((weak)) void* __libc_stack_end;
 
 // Stacks are read as words that belong to others.
 #define HUMMOCK_READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
-namespace hummock::os {
+namespace hummock::trace {
 namespace {
 
 constexpr uintptr_t kPage = 4096;  // a divisor of every page size
@@ -44,11 +44,11 @@ constexpr unsigned kOwnInProgram =
 HUMMOCK_THREAD_LOCAL uintptr_t stack_high;
 
 uintptr_t stack_low() {
-  return stack_high - thread_words.stack_bytes;
+  return stack_high - os::thread_words.stack_bytes;
 }
 bool extend_stack(uintptr_t low, uintptr_t high) {
   if (high - low > UINT32_MAX) return false;
-  thread_words.stack_bytes = static_cast<uint32_t>(high - low);
+  os::thread_words.stack_bytes = static_cast<uint32_t>(high - low);
   return true;
 }
 
@@ -84,7 +84,7 @@ bool learn_stack(uintptr_t here) {
     if (here >= stack_low() || !all_readable(here, stack_low())) return false;
     return extend_stack(base::align_down(here, kPage), stack_high);
   }
-  if (adopt_stack(here, thread_address())) return true;
+  if (adopt_stack(here, os::thread_address())) return true;
   return &__libc_stack_end != nullptr && adopt_stack(here, reinterpret_cast<uintptr_t>(__libc_stack_end));
 }
 
@@ -321,11 +321,11 @@ base::Line report_line() {
 }
 
 uint32_t thread_number() {
-  return futex_number();
+  return os::futex_number();
 }
 
 void forget_thread_number() {
-  forget_futex_number();
+  os::forget_futex_number();
 }
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

@@ -1,12 +1,12 @@
 // How to get from a frame to its caller's, read from .eh_frame. For x86-64.
-#ifndef HUMMOCK_OS_LINUX_UNWIND_H
-#define HUMMOCK_OS_LINUX_UNWIND_H
+#ifndef HUMMOCK_TRACE_LINUX_UNWIND_H
+#define HUMMOCK_TRACE_LINUX_UNWIND_H
 
 #include <stdint.h>
 
-#include "os/linux/modules.h"
+#include "trace/linux/modules.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 
 // The caller's stack pointer is the "frame address"; its return address stands just below.
 struct Rule {
@@ -30,6 +30,6 @@ inline constexpr unsigned kRuleOffsetBits = 16, kRuleSavedBits = 13;
 // The rule for the instruction at `address` of the module.
 Rule read_rule(const Module& module, uintptr_t address);
 
-}  // namespace hummock::os
+}  // namespace hummock::trace
 
-#endif  // HUMMOCK_OS_LINUX_UNWIND_H
+#endif  // HUMMOCK_TRACE_LINUX_UNWIND_H

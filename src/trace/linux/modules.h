@@ -1,10 +1,10 @@
 // The program and its shared objects, found from an address inside, without malloc.
-#ifndef HUMMOCK_OS_LINUX_MODULES_H
-#define HUMMOCK_OS_LINUX_MODULES_H
+#ifndef HUMMOCK_TRACE_LINUX_MODULES_H
+#define HUMMOCK_TRACE_LINUX_MODULES_H
 
 #include <stdint.h>
 
-namespace hummock::os {
+namespace hummock::trace {
 
 struct Module {
   uintptr_t start, end;          // what its segments span
@@ -16,6 +16,6 @@ struct Module {
 // False: the address lies in none.
 bool find_module(uintptr_t address, Module* out);
 
-}  // namespace hummock::os
+}  // namespace hummock::trace
 
-#endif  // HUMMOCK_OS_LINUX_MODULES_H
+#endif  // HUMMOCK_TRACE_LINUX_MODULES_H

@@ -1,9 +1,9 @@
 #include <windows.h>
 
 #include "base/message.h"
-#include "os/backtrace.h"
+#include "trace/backtrace.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 
 unsigned callers(void** frames, unsigned most) {
   constexpr DWORD kOwn = 3;  // callers() and two layers of checked mode
@@ -44,4 +44,4 @@ uint32_t thread_number() {
 
 void forget_thread_number() {}
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

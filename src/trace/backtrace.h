@@ -1,12 +1,12 @@
 // Who called: return addresses, for the reports of checked mode.
-#ifndef HUMMOCK_OS_BACKTRACE_H
-#define HUMMOCK_OS_BACKTRACE_H
+#ifndef HUMMOCK_TRACE_BACKTRACE_H
+#define HUMMOCK_TRACE_BACKTRACE_H
 
 #include <stdint.h>
 
 #include "base/message.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 
 // At most `most` return addresses, innermost first, without the allocator's own where they can be told from
 // the program's. Calls nothing that allocates, takes no lock, and is safe in signal handlers and on any
@@ -24,6 +24,6 @@ uint32_t thread_number();
 // The child of a fork: its thread has another number.
 void forget_thread_number();
 
-}  // namespace hummock::os
+}  // namespace hummock::trace
 
-#endif  // HUMMOCK_OS_BACKTRACE_H
+#endif  // HUMMOCK_TRACE_BACKTRACE_H

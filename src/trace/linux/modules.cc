@@ -1,9 +1,9 @@
-#include "os/linux/modules.h"
+#include "trace/linux/modules.h"
 
 #include <dlfcn.h>
 #include <link.h>
 
-namespace hummock::os {
+namespace hummock::trace {
 
 // glibc from 2.35 on answers without a lock, and so also inside a signal handler, and in the child of a fork
 // whose parent was loading an object.
@@ -58,4 +58,4 @@ bool find_module(uintptr_t address, Module* out) {
 
 #endif
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

@@ -2,9 +2,9 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "os/faults.h"
+#include "trace/faults.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 namespace {
 
 // Written before our handler is set, and never again.
@@ -63,4 +63,4 @@ bool watch_faults(void (*wanted)(const Fault&)) {
   return set;
 }
 
-}  // namespace hummock::os
+}  // namespace hummock::trace

@@ -10,10 +10,10 @@
 
 #include <initializer_list>
 
-#include "os/backtrace.h"
-#include "os/linux/modules.h"
+#include "trace/backtrace.h"
+#include "trace/linux/modules.h"
 
-namespace hummock::os {
+namespace hummock::trace {
 namespace {
 
 using Header = ElfW(Ehdr);
@@ -134,4 +134,4 @@ void print_frames(void* const* frames, unsigned count) {
   errno = saved;
 }
 
-}  // namespace hummock::os
+}  // namespace hummock::trace
