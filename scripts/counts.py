@@ -112,7 +112,7 @@ def main():
         text = path.read_text(encoding="utf-8")
         lines[path], bare[path] = text.count("\n"), without_comments(text)
     for folder in (*CORE, "faces"):
-        own = [path for path in lines if path.parent.name == folder]
+        own = [path for path in lines if path.relative_to(ROOT / "src").parts[0] == folder]
         print(f"    {folder:<8}{len(own):>4} files{sum(lines[each] for each in own):>7} lines, "
               f"{sum(bare[each] for each in own)} without comments and blank ones")
     row("lines", sum(lines.values()), LINES)

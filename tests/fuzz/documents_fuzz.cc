@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench_compare.h"
-#include "bench_document.h"
-#include "bench_table.h"
+#include "bench/compare.h"
+#include "bench/document.h"
+#include "bench/table.h"
 #include "fuzz.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "bench.h"
+#include "bench/bench.h"
 #include "check.h"
 #include "completion.h"
 #include "doctor.h"

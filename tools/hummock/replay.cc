@@ -8,14 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench.h"
-#include "bench_peers.h"
-#include "bench_plan.h"
-#include "bench_process.h"
-#include "bench_schedule.h"
-#include "bench_stats.h"
-#include "bench_table.h"
-#include "bench_worker.h"
+#include "bench/bench.h"
+#include "bench/peers.h"
+#include "bench/plan.h"
+#include "bench/process.h"
+#include "bench/schedule.h"
+#include "bench/stats.h"
+#include "bench/table.h"
+#include "bench/worker.h"
 #include "replay_plan.h"
 #include "replay_verdict.h"
 

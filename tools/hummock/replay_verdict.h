@@ -1,7 +1,7 @@
 // What a replay comes to.
 #pragma once
 
-#include "bench_document.h"
+#include "bench/document.h"
 
 namespace hummock::tool {
 
