@@ -283,7 +283,7 @@ bool tick(unsigned calls) {
   const uint64_t now = os::now_ms();
   if (relaxed(idle) != Idle::nothing) tick_idle(now, &calls);
   if (any_parked()) tick_parked(now);
-  const bool timed = pages::tick(now, &calls);
+  const bool timed = pages::purge_due(now, &calls);
   if (timed && os::memory_line_due()) want_figures();
   if (timed && is_asked()) observer.serve(&calls);
   if (calls == 0) pages::set_behind(true);  // this call of the program makes no more, the next goes on

@@ -22,10 +22,10 @@ inline void note_freed() {
 
 // Slow paths then call tick().
 inline bool tick_pending() {
-  return pages::tick_pending() || relaxed(idle) != Idle::nothing;
+  return pages::any_due() || relaxed(idle) != Idle::nothing;
 }
 
-// pages::tick(), and a look at some slabs of the process, with at most so many system calls. Cheap when
+// pages::purge_due(), and a look at some slabs of the process, with at most so many system calls. Cheap when
 // nothing is due. True if the last timed tick is a while ago.
 bool tick(unsigned calls = pages::kMostCalls);
 inline constexpr unsigned kCallsAfterFree = pages::kMostCalls - 1;  // the free may have made one

@@ -50,10 +50,10 @@ bool has_much_dirty();
 
 // ---- Purging ------------------------------------------------------------------------------------
 
-// True if memory is dirty, or a collapse is pending: then slow paths call tick().
+// True if memory is dirty, or a collapse is pending: then slow paths call purge_due().
 extern uint32_t dirty_slots;   // atomic, relaxed: free slots with memory, without those of cached spans
 extern bool collapse_pending;  // atomic, relaxed: a hint
-inline bool tick_pending() {
+inline bool any_due() {
   return relaxed(dirty_slots) != 0 || relaxed(collapse_pending);
 }
 // True if a tick left something that is due, so that the next slow path ticks.
@@ -69,7 +69,7 @@ inline void set_behind(bool is) {
 inline constexpr unsigned kMostCalls = 4;
 // Purges some of what has been free for long enough or is beyond the budget; see also collapse_one(). Cheap
 // when nothing is due. True if the last timed tick is a while ago.
-bool tick(uint64_t now_ms, unsigned* calls);
+bool purge_due(uint64_t now_ms, unsigned* calls);
 // Makes all memory due that is free now: the next ticks purge it.
 void ask_trim(uint64_t now_ms);
 // Purges all but `keep` bytes. True if it purged something.

@@ -297,7 +297,7 @@ __attribute__((noinline)) void give_what_is_due(uint64_t now, uint64_t decay, bo
 
 }  // namespace
 
-bool tick(uint64_t now, unsigned* calls) {
+bool purge_due(uint64_t now, unsigned* calls) {
   const int64_t decay = options::values.decay_ms;
   if (decay < 0) return false;
   if (relaxed(tick_time) != now) set_relaxed(tick_time, now);

@@ -56,7 +56,7 @@ struct SlabHeader {
                     // relaxed: only a heap itself stores or removes its own address. own_slab: kNobody.
   union {
     void* free;             // slab: its own list of free blocks (slab/free_block.h)
-    SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge.cc.
+    SlabHeader* huge_next;  // huge: list of all. Guarded by the lock of huge_block.cc.
   };
   SlabHeader* next;  // list of the heap, or of the shard
   char* start;       // first byte of the first block

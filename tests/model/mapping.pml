@@ -1,4 +1,4 @@
-// src/pages/huge.cc, kept.cc, region_map.cc: blocks with mappings of their own, among mappings of others.
+// src/pages/huge_block.cc, kept.cc, region_map.cc: blocks with mappings of their own, among mappings of others.
 //
 // A place is where a block may begin. The kernel gives a free one to whoever asks. MAP says where a live block of
 // ours begins, one bit a place: who clears it may look at the block's header, and frees, resizes or moves the block.
