@@ -222,15 +222,15 @@ __attribute__((always_inline)) inline void* aligned_block(size_t align, size_t s
 // Allocates what a sampled block needs: from a slab as small_block does, or as a large block.
 __attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
   const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
-  void* block = small ? modes::allocate_sampled(align, size, zero) : nullptr;
+  void* block = small ? modes::sampling::allocate_small(align, size, zero) : nullptr;
   if (block != nullptr) return block;
   block = allocate_unseen(align, size, zero);
-  if (block != nullptr && !small) modes::mark_sampled(block, size);
+  if (block != nullptr && !small) modes::sampling::mark_large(block, size);
   return block;
 }
 
 __attribute__((noinline)) void* counted_block(size_t align, size_t size, bool zero) {
-  const bool usual = passes(thread_heap, size) || !modes::is_sample_due(size);
+  const bool usual = passes(thread_heap, size) || !modes::sampling::is_due(size);
   if (__builtin_expect(!usual, false)) return sampled_block(align, size, zero);
   return allocate_unseen(align, size, zero);
 }

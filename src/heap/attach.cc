@@ -56,7 +56,7 @@ void detach(void* record) {
   settle_tag(heap);
   heap->tag = heap->tag_row = 0;
   heap->in_hook = false;
-  modes::end_thread(heap);
+  modes::recording::end_thread(heap);
   if (!park(heap)) give_up(heap);
   while (relaxed(parked_heap_waits)) serve_parked();
 }
@@ -137,7 +137,7 @@ void initialise_now() {
     if (modes::start()) set_plain(true);
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
   }
-  modes::start_samples();
+  modes::sampling::renew_guards();
 }
 
 // Sequentially consistent, as are the changes of what it looks at: of two threads that come at once, the one
@@ -145,7 +145,7 @@ void initialise_now() {
 void settle_fast_limit() {
   const auto wanted = [] {
     const bool plain = __atomic_load_n(&is_plain, __ATOMIC_SEQ_CST);
-    return plain && modes::sample_mean() == 0 ? kDirectSize : size_t{0};
+    return plain && modes::sampling::mean() == 0 ? kDirectSize : size_t{0};
   };
   size_t limit;
   do {

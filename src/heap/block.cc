@@ -56,7 +56,7 @@ size_t good_size(size_t size) {
 
 bool owns(const void* p) {
   const SlabHeader* header = pages::find_header(p);
-  return (header != nullptr && is_in_use(header)) || modes::owns(p);
+  return (header != nullptr && is_in_use(header)) || modes::served::owns(p);
 }
 
 void count_resting(uint32_t* per_class) {

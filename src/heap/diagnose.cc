@@ -149,7 +149,7 @@ void check_live(const char* call, const SlabHeader* slab, const void* p, slab::E
 }
 
 void bad_pointer(const char* call, const void* p, slab::End end) {
-  modes::tell_misuse(call, p, end);
+  modes::guards::tell_misuse(call, p, end);
   Line line;
   line << call << "(" << p << "): ";
   const pages::Extent around = pages::enclosing_span(p);

@@ -12,14 +12,11 @@ namespace hummock::modes {
 using heap::Heap;
 using heap::UserHeap;
 
-// ---- Start, the end of a thread, fork -------------------------------------------------------------
+// ---- Start and fork -------------------------------------------------------------------------------
 
 // The options have been read, and no other thread goes on before this returns. True: no mode needs to see
 // every call.
 bool start();
-// The same, but other threads run. May be called again.
-void start_samples();
-void end_thread(Heap* heap);
 
 // Around a fork: the locks that come above those of first-class heaps. The child is alone.
 void lock_for_fork();
@@ -46,42 +43,76 @@ void note_delete();
 // The same for first-class heaps.
 void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero);
 void release_in(UserHeap* heap, void* p);
-// Only where heap::is_checked(). The second is for a heap that ends; false: it must stay.
-void* reallocate_in(UserHeap* heap, void* p, size_t size);
+
+}  // namespace hummock::modes
+
+// ---- Of single modes, in any mode unless said ------------------------------------------------------
+
+namespace hummock::modes::checked {
+
+// Only in checked mode. `heap`: the one that the call names; null: none.
+void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
+// The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.
+// False: a thread stopped while it held such a block, so the heap must stay.
 bool forget(UserHeap* heap);
 
-// Is p in memory that the heap knows nothing of? In any mode.
+}  // namespace hummock::modes::checked
+
+namespace hummock::modes::served {
+
+// Does the address lie in the space that serves malloc? False without one.
 bool owns(const void* p);
 
-// ---- Samples --------------------------------------------------------------------------------------
+}  // namespace hummock::modes::served
 
-// Bytes from one sampled or guarded block to the next, on average. 0: there are none.
-uint64_t sample_mean();
-// The thread's count ran out. True: the block is to be sampled.
-bool is_sample_due(size_t size);
-// At most kMaxSmall bytes. Null: the block is to be one like any other.
-void* allocate_sampled(size_t align, size_t size, bool zero);
-void mark_sampled(void* large_block, size_t size);
-// A live block of a heap of samples is freed. True: it is large, and gone now.
-bool release_sampled(const heap::Block& block, void* p);
+namespace hummock::modes::recording {
 
-// Around the resizing of a large block, whose sample is out of sight meanwhile.
-struct Resampling {
+// The thread's ring is given up.
+void end_thread(Heap* heap);
+
+}  // namespace hummock::modes::recording
+
+namespace hummock::modes::sampling {
+
+// Bytes from one sample, or guarded block, to the next, on average; 0: off. 1: every block is sampled.
+uint64_t mean();
+// The option `guards` has changed, or was read. Guarded blocks are sampled ones, with or without a profile;
+// while there is a profile, its mean holds for both.
+void renew_guards();
+
+// The thread's count ran out: draws a new one. True: the block is to be sampled; the thread has a heap then.
+bool is_due(size_t size);
+// Allocates a block with a guard, a sample, or both; null: neither is possible. At most kMaxSmall bytes.
+void* allocate_small(size_t align, size_t size, bool zero);
+// Makes a sample for a large block.
+void mark_large(void* block, size_t size);
+// A live block of the heap of samples is freed: ends its sample. True: the block was large, and is freed.
+bool release(const heap::Block& block, void* p);
+
+// A sample is taken out of the table while its large block is resized. The resized block counts as a new one.
+struct Rest {
   bool had;
   hummock_profile_sample_t sample;
 };
-Resampling begin_resize(const heap::Block& block);
+Rest begin_resize(const heap::Block& block);
 // `resized` null: the block did not change.
-void end_resize(const Resampling& before, const heap::Block& block, void* resized, size_t size);
+void end_resize(const Rest& rest, const heap::Block& block, void* resized, size_t size);
 
-// ---- Guarded blocks -------------------------------------------------------------------------------
+}  // namespace hummock::modes::sampling
 
-void release_guarded(const char* call, SlabHeader* header, void* p);
-// p is not a live block. If it is near a guarded one, tells that and ends the process.
+namespace hummock::modes::guards {
+
+// Frees the guarded block p; the header is its slot's. Aborts with a report if p is not a block, was freed
+// before, or if the bytes around it were written.
+void release(const char* call, SlabHeader* header, void* p);
+
+// p is not a live block. If it points near a guarded one, live or freed, reports that and ends the process.
+// Else returns.
 void tell_misuse(const char* call, const void* p, slab::End end);
-// False: the visitor stopped.
-bool walk_guarded(const heap::Visitor& visitor);
 
-}  // namespace hummock::modes
+// Visits each live one, until the visitor stops: then false.
+bool walk(const heap::Visitor& visitor);
+
+}  // namespace hummock::modes::guards
 
 #endif  // HUMMOCK_HEAP_MODES_H

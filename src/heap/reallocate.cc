@@ -93,9 +93,9 @@ __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
 void* resize_without_copy(const Block& block, void* p, size_t size, bool zero, bool may_move) {
   if (!still_fits(block.room, size)) {
     if (!block.is_large() || (zero && size > block.room)) return nullptr;
-    const modes::Resampling before = modes::begin_resize(block);
+    const modes::sampling::Rest before = modes::sampling::begin_resize(block);
     p = resize_large(block.header, size, may_move);
-    modes::end_resize(before, block, p, size);
+    modes::sampling::end_resize(before, block, p, size);
   }
   return p != nullptr && zero ? zero_tail(p, size) : p;
 }

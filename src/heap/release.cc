@@ -104,7 +104,7 @@ __attribute__((noinline)) void release_other(void* p) {
       if (header->user != nullptr) return user_give(header->user, p);
       return free_span("free", thread_heap, header);
     case Kind::guarded:
-      return modes::release_guarded("free", header, p);
+      return modes::guards::release("free", header, p);
     default:
       bad_pointer("free", p);
   }

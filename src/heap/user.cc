@@ -159,7 +159,7 @@ void* user_allocate_aligned(UserHeap* heap, size_t align, size_t size) {
 }
 
 void* user_reallocate(UserHeap* heap, void* p, size_t size) {
-  if (is_checked()) return modes::reallocate_in(heap, p, size);
+  if (is_checked()) return modes::checked::reallocate(heap, p, size, false);
   if (find_block("hummock_heap_realloc", p).heap != heap) bad_pointer("hummock_heap_realloc", p);
   return reallocate(p, size);
 }
@@ -183,7 +183,7 @@ void give(UserHeap* heap, const char* call, SlabHeader* header, void* p, bool la
 void user_give(UserHeap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
-  if (heap->samples && modes::release_sampled(block, p)) return;
+  if (heap->samples && modes::sampling::release(block, p)) return;
   give(heap, "hummock_heap_free", block.header, p, block.is_large());
 }
 
@@ -194,7 +194,7 @@ void user_take_back(UserHeap* heap, void* p) {
 }
 
 void user_destroy(UserHeap* heap) {
-  if (is_checked() && !modes::forget(heap)) return;
+  if (is_checked() && !modes::checked::forget(heap)) return;
   {
     os::LockGuard guard(heap->lock);
     for (SlabList& slabs : heap->open) destroy_all(slabs);

@@ -115,7 +115,7 @@ void walk_blocks(UserHeap* heap, const Visitor& visitor) {
     if (large.start != nullptr && visitor.visit(visitor.context, large.start, large.bytes) == 0) return;
     if (!tell(live, visitor)) return;
   }
-  if (heap == nullptr && !modes::walk_guarded(visitor)) return;
+  if (heap == nullptr && !modes::guards::walk(visitor)) return;
   walk_huge(heap, visitor);
 }
 

@@ -67,7 +67,7 @@ void let_go(Record* record) {
   }
   check_guards("free", record);
   check_poison("free", record);
-  heap::UserHeap* heap = record->heap;
+  UserHeap* heap = record->heap;
   const bool awaited = is_awaited(record);
   record->seal = 0;
   announce_room(record);
@@ -160,7 +160,7 @@ Record* live_record(const char* call, const void* p) {
 
 }  // namespace
 
-void* allocate(heap::UserHeap* heap, size_t align, size_t size, bool zero) {
+void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   const size_t extra = align > Record::kUnit ? align : 0;
   size_t total;
   if (extra > kMostAlign || __builtin_add_overflow(size, sizeof(Record) + 2 * kGuard + extra, &total)) {
@@ -208,7 +208,7 @@ void check_heap(const char* call, Record* record, const void* p, const UserHeap*
 }  // namespace
 
 // The block is claimed before it is read: nobody else can let it go meanwhile.
-void* reallocate(heap::UserHeap* heap, void* p, size_t size, bool zero) {
+void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
   const char* call = heap == nullptr ? "realloc" : "hummock_heap_realloc";
   Record* record = live_record(call, p);
   claim(call, record);
@@ -226,7 +226,7 @@ void* reallocate(heap::UserHeap* heap, void* p, size_t size, bool zero) {
 
 bool is_process_heap(const UserHeap* heap) {
   // Relaxed: who has a block of such a heap, or a pointer to it, came by it after it was set.
-  for (heap::UserHeap* const& each : heaps) {
+  for (UserHeap* const& each : heaps) {
     if (relaxed(each) == heap) return true;
   }
   return false;
@@ -259,7 +259,7 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   retire(record);
 }
 
-bool forget(heap::UserHeap* heap) {
+bool forget(UserHeap* heap) {
   {
     os::LockGuard guard(lock);
     for (Record* record = live.front(); record != nullptr;) {

@@ -8,16 +8,11 @@
 namespace hummock::modes::checked {
 
 // `heap` null: the process's own. `align` 0: the usual one. Null + ENOMEM: memory is short.
-void* allocate(heap::UserHeap* heap, size_t align, size_t size, bool zero);
-void* reallocate(heap::UserHeap* heap, void* p, size_t size, bool zero);
+void* allocate(UserHeap* heap, size_t align, size_t size, bool zero);
 size_t usable_size(const void* p);  // exactly the size that was asked for
-// `heap`: the one that the call names, as with reallocate; null: none.
+// `heap`: the one that the call names; null: none.
 void release(const char* call, void* p, const UserHeap* heap = nullptr);
 void release_sized(const char* call, void* p, size_t align, size_t size);
-
-// The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.
-// False: a thread stopped while it held such a block, so the heap must stay.
-bool forget(heap::UserHeap* heap);
 
 // The first marks a block as one of new[]; the second is delete[]'s claim that it is one.
 void note_array(void* p);

@@ -23,17 +23,6 @@ uint64_t mean();
 // call, and so does release().
 void* allocate(size_t align, size_t size);
 
-// Frees the guarded block p; the header is its slot's. Aborts with a report if p is not a block, was freed
-// before, or if the bytes around it were written.
-void release(const char* call, SlabHeader* header, void* p);
-
-// p is not a live block. If it points near a guarded one, live or freed, reports that and ends the process.
-// Else returns.
-void tell_misuse(const char* call, const void* p, slab::End end);
-
-// Visits each live one, until the visitor stops: then false.
-bool walk(const heap::Visitor& visitor);
-
 void lock_for_fork();
 void unlock_after_fork();
 void unlock_in_child();

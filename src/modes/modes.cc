@@ -23,14 +23,6 @@ bool start() {
   return !recording::is_on();
 }
 
-void start_samples() {
-  sampling::renew_guards();
-}
-
-void end_thread(Heap* heap) {
-  recording::end_thread(heap);
-}
-
 void lock_for_fork() {
   checked::lock_for_fork();
   guards::lock_for_fork();
@@ -126,58 +118,6 @@ void release_in(UserHeap* heap, void* p) {
   if (heap::is_checked()) return checked::release("hummock_heap_free", p, heap);
   if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
   heap::user_give(heap, p);
-}
-
-void* reallocate_in(UserHeap* heap, void* p, size_t size) {
-  return checked::reallocate(heap, p, size, false);
-}
-
-bool forget(UserHeap* heap) {
-  return checked::forget(heap);
-}
-
-bool owns(const void* p) {
-  return served::owns(p);
-}
-
-uint64_t sample_mean() {
-  return sampling::mean();
-}
-
-bool is_sample_due(size_t size) {
-  return sampling::is_due(size);
-}
-
-void* allocate_sampled(size_t align, size_t size, bool zero) {
-  return sampling::allocate_small(align, size, zero);
-}
-
-void mark_sampled(void* large_block, size_t size) {
-  sampling::mark_large(large_block, size);
-}
-
-bool release_sampled(const heap::Block& block, void* p) {
-  return sampling::release(block, p);
-}
-
-Resampling begin_resize(const heap::Block& block) {
-  return sampling::begin_resize(block);
-}
-
-void end_resize(const Resampling& before, const heap::Block& block, void* resized, size_t size) {
-  sampling::end_resize(before, block, resized, size);
-}
-
-void release_guarded(const char* call, SlabHeader* header, void* p) {
-  guards::release(call, header, p);
-}
-
-void tell_misuse(const char* call, const void* p, slab::End end) {
-  guards::tell_misuse(call, p, end);
-}
-
-bool walk_guarded(const heap::Visitor& visitor) {
-  return guards::walk(visitor);
 }
 
 }  // namespace hummock::modes

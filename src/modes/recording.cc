@@ -98,7 +98,7 @@ void write_event(heap::Recorded* record, unsigned call, const void* block, size_
 }
 
 // A handler of a signal that comes amid this is not recorded.
-void write(heap::Heap* heap, unsigned call, const void* block, size_t size, size_t align) {
+void write(Heap* heap, unsigned call, const void* block, size_t size, size_t align) {
   heap::Recorded* record = &heap->record;
   record->busy = true;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -107,7 +107,7 @@ void write(heap::Heap* heap, unsigned call, const void* block, size_t size, size
   record->busy = false;
 }
 
-unsigned take_note(heap::Heap* heap, unsigned otherwise) {
+unsigned take_note(Heap* heap, unsigned otherwise) {
   const unsigned noted = heap->record.noted;
   heap->record.noted = 0;
   return noted != 0 ? noted : otherwise;
@@ -138,7 +138,7 @@ void in_child() {
     const_cast<Heap*>(heap)->record = {};
 }
 
-void end_thread(heap::Heap* heap) {
+void end_thread(Heap* heap) {
   Ring* ring = heap->record.ring;
   heap->record = {};
   // release: all events are there.
@@ -146,7 +146,7 @@ void end_thread(heap::Heap* heap) {
 }
 
 void allocated(void* block, size_t align, size_t size, bool zero) {
-  heap::Heap* heap = begin();
+  Heap* heap = begin();
   if (heap == nullptr) return;
   const unsigned plain = zero ? HUMMOCK_RECORD_CALLOC : HUMMOCK_RECORD_MALLOC;
   const unsigned call = take_note(heap, align > slab::kStep ? unsigned{HUMMOCK_RECORD_ALIGNED} : plain);
@@ -154,7 +154,7 @@ void allocated(void* block, size_t align, size_t size, bool zero) {
 }
 
 void released(void* block) {
-  heap::Heap* heap = begin();
+  Heap* heap = begin();
   if (heap == nullptr) return;
   const bool sized = heap->record.noted == HUMMOCK_RECORD_SIZED;
   const heap::Recorded record = heap->record;
@@ -163,7 +163,7 @@ void released(void* block) {
 }
 
 void note(hummock_record_call call, size_t size, size_t align) {
-  heap::Heap* heap = begin();
+  Heap* heap = begin();
   if (heap == nullptr) return;
   heap->record.noted = static_cast<uint8_t>(call);
   heap->record.size = size;

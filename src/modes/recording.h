@@ -20,8 +20,6 @@ inline bool is_on() {
 void start();
 // After a fork, in the child: its calls are not recorded.
 void in_child();
-// The thread's ring is given up.
-void end_thread(heap::Heap* heap);
 
 // A block was handed out, or null was. `align` 0: that of all blocks.
 void allocated(void* block, size_t align, size_t size, bool zero);

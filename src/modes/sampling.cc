@@ -110,7 +110,7 @@ void switch_to(uint64_t mean) {
   settle_mean();
 }
 
-void draw_count(heap::Heap* heap, uint64_t mean) {
+void draw_count(Heap* heap, uint64_t mean) {
   // No system call, because this call may make others. Threads and runs must differ, no more.
   const uint64_t seed = slab::secret() ^ reinterpret_cast<uintptr_t>(heap) ^ os::now_ns();
   if (heap->sample_random == 0) heap->sample_random = seed * 0x9e3779b97f4a7c15u | 1;
@@ -217,7 +217,7 @@ void renew_guards() {
 bool is_due(size_t size) {
   const uint64_t mean = relaxed(mean_now);
   if (mean == 0) return false;
-  heap::Heap* heap = heap::attach();
+  Heap* heap = heap::attach();
   if (heap == nullptr || heap == &heap::ended_heap) return false;
   const bool stale =
       heap->sample_random == 0 || heap->sample_mean != mean || relaxed(heap->until_sample) == 0;
@@ -261,15 +261,15 @@ bool release(const heap::Block& block, void* p) {
   return true;
 }
 
-Resampling begin_resize(const heap::Block& block) {
-  Resampling rest = {};
+Rest begin_resize(const heap::Block& block) {
+  Rest rest = {};
   if (block.heap == nullptr || !block.heap->samples) return rest;
   rest.had = take_sample(block.header->start, &rest.sample);
   block.header->user = nullptr;
   return rest;
 }
 
-void end_resize(const Resampling& rest, const heap::Block& block, void* resized, size_t size) {
+void end_resize(const Rest& rest, const heap::Block& block, void* resized, size_t size) {
   if (resized == nullptr) {
     if (!rest.had) return;
     put_back(rest.sample);

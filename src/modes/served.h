@@ -4,6 +4,7 @@
 #ifndef HUMMOCK_MODES_SERVED_H
 #define HUMMOCK_MODES_SERVED_H
 
+#include "heap/modes.h"
 #include "hummock/hummock.h"
 #include "hummock/page.h"
 #include "os/thread.h"
@@ -24,9 +25,6 @@ inline bool is_on() {
 void* allocate(size_t align, size_t size, bool zero);
 // While is_on(): malloc.
 void* allocate_plain(size_t size);
-
-// Does the address lie in the space? False in every other mode.
-bool owns(const void* p);
 
 // For what owns() said yes to.
 void* reallocate(void* p, size_t size, bool zero);
