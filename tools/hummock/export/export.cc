@@ -12,6 +12,7 @@
 
 #include "figures.h"
 #include "figures_text.h"
+#include "outputs.h"
 #include "processes.h"
 
 namespace {
@@ -90,6 +91,7 @@ bool is_known(const char* host) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  guard_standard_streams();
   const std::string address = count > 1 ? arguments[1] : "127.0.0.1:9188";
   if (address == "--help" || address == "-h") {
     puts("Usage: hummock-export [ADDRESS:PORT]\nServes the figures of all processes to Prometheus.");

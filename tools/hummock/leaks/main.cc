@@ -13,6 +13,7 @@
 #include "../profile/start.h"
 #include "figures.h"
 #include "leaks_options.h"
+#include "outputs.h"
 #include "processes.h"
 #include "scan.h"
 #include "suppress.h"
@@ -183,6 +184,7 @@ int dispatch(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  guard_standard_streams();
   try {
     return dispatch(count, arguments);
   } catch (const std::exception& error) {

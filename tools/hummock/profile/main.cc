@@ -75,6 +75,7 @@ int dispatch(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  guard_standard_streams();
   try {
     return dispatch(count, arguments);
   } catch (const std::exception& error) {
