@@ -33,6 +33,7 @@ extern "C" __attribute__((weak)) void _IO_list_lock();
 extern "C" __attribute__((weak)) void _IO_list_unlock();
 extern "C" __attribute__((weak)) void _IO_list_resetlock();
 extern "C" __attribute__((weak)) char __libc_single_threaded;
+extern "C" __attribute__((weak)) void* __libc_stack_end;  // as the process began: the number of arguments
 
 namespace hummock::os {
 
@@ -234,8 +235,13 @@ void leave(int status) {
   _exit(status);
 }
 
+// In .preinit_array glibc has not begun: then what the kernel put behind the arguments.
 const char* const* environment() {
-  return environ;
+  if (environ != nullptr || &__libc_stack_end == nullptr || __libc_stack_end == nullptr) return environ;
+  const auto* words = static_cast<const uintptr_t*>(__libc_stack_end);
+  const auto* arguments = static_cast<const char* const*>(__libc_stack_end) + 1;
+  constexpr uintptr_t kMost = 1 << 21;  // of arguments, as in 2 MiB of pointers and strings
+  return words[0] < kMost && arguments[words[0]] == nullptr ? arguments + words[0] + 1 : nullptr;
 }
 
 const char* program_conf() {

@@ -1,0 +1,28 @@
+// A program's first call of malloc may come before libc has begun. Options from the environment hold all the
+// same.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern "C" int hummock_option_get(const char* name, char* value, size_t room) __attribute__((weak));
+
+namespace {
+
+void allocate(int, char**, char**) {
+  free(malloc(100));
+}
+using First = void (*)(int, char**, char**);
+__attribute__((section(".preinit_array"), used)) First first = allocate;
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 1) {
+    setenv("HUMMOCK_DECAY_MS", "1234", 1);
+    execl("/proc/self/exe", arguments[0], "again", nullptr);
+    return 2;
+  }
+  char value[40] = "";
+  hummock_option_get("decay_ms", value, sizeof value);
+  return strcmp(value, "1234") == 0 ? 0 : 1;
+}
