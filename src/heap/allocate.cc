@@ -269,7 +269,9 @@ size_t claimed_room(const char* call, const void* p, size_t size) {
 // `align` 0: none was claimed.
 void release_claimed(const char* call, void* p, size_t align, size_t size) {
   if (p == nullptr) return;
-  sees_every_call() ? modes::release_sized(call, p, align, size) : release_sized_unseen(call, p, align, size);
+  if (sees_every_call()) return modes::release_sized(call, p, align, size);
+  check_sized(call, p, align, size);
+  release(p);
 }
 
 // If p is a block at all, it has the size. Where it does not take the fast path its frees go to the slab's
@@ -280,10 +282,9 @@ bool is_of_size(const SlabHeader* slot, size_t size) {
 
 }  // namespace
 
-void release_sized_unseen(const char* call, void* p, size_t align, size_t size) {
+void check_sized(const char* call, void* p, size_t align, size_t size) {
   const size_t own = room_in_own(pages::header_of(p), p);
   check_claim(call, p, own != 0 ? own : claimed_room(call, p, size), size, align);
-  release(p);
 }
 
 void release_sized_slow(void* p, size_t size) {

@@ -88,6 +88,9 @@ void* allocate_unseen(size_t align, size_t size, bool zero);
 // anew.
 void* resize_unseen(void* p, size_t size, bool zero, bool may_move, bool* copied);
 
+// A realloc that found no memory has left a block larger than it was asked to be. Atomic, relaxed.
+extern bool some_stayed;
+
 // Counts a block against the thread's next sample. True: it is not sampled. False for threads without a heap,
 // which have no count.
 __attribute__((always_inline)) inline bool passes(Heap* heap, size_t size) {

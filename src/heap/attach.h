@@ -39,10 +39,10 @@ inline bool is_served() {
   return sees_every_call() && (initialise(), options::values.space_initial != 0);
 }
 inline bool is_checked() {
-  return sees_every_call() && !is_served() && options::values.checked;
+  return sees_every_call() && (initialise(), options::values.checked && options::values.space_initial == 0);
 }
 inline bool is_replaced() {
-  return is_served() || is_checked();
+  return sees_every_call() && (initialise(), options::values.checked || options::values.space_initial != 0);
 }
 
 // Gives up the calling thread's heap, if it has one: its memory is returned, or left to other threads. The

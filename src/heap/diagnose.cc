@@ -188,7 +188,7 @@ void bad_bin(const void* p, unsigned size_class) {
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {
   const bool aligned = align == 0 || reinterpret_cast<uintptr_t>(p) % align == 0;
   // An aligned block may stand in a class of the next power of two: only its upper bound is sure.
-  const size_t least = align > slab::kStep ? 0 : room - room / 5;
+  const size_t least = align > slab::kStep || relaxed(some_stayed) ? 0 : room - room / 5;
   const size_t rounding = room > slab::kMaxSmall ? kSlotSize : slab::kStep;
   const bool fits = claimed <= room && claimed + rounding >= least;
   if (aligned && fits) return;

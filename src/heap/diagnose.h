@@ -20,7 +20,8 @@ bool was_freed(const SlabHeader* slab, void* block, bool waits);
 [[noreturn]] void bad_bin(const void* block, unsigned size_class);
 
 // Aborts unless a request of the claimed size can have returned the block: it is no more than the usable
-// size, and not so small that a smaller class would have served. `align`: the claimed alignment, or 0.
+// size, and not so small that a smaller class would have served, unless some_stayed. `align`: the claimed
+// alignment, or 0.
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align);
 
 // Is this the link of a block in some heap's remote cache (heap/remote.cc)?

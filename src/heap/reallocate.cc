@@ -12,6 +12,9 @@
 #include "os/os.h"
 
 namespace hummock::heap {
+
+bool some_stayed;
+
 namespace {
 
 // In place while the block is at most a quarter larger than the request: shrinking gives memory back.
@@ -55,10 +58,15 @@ void copy(void* to, void* from, size_t size) {
 }
 
 // Where nothing is to be had, a block that is to be smaller stays as it is.
+void* stay(void* p) {
+  set_relaxed(some_stayed, true);
+  return p;
+}
+
 void* move(const Block& block, void* p, size_t size, bool zero) {
   void* fresh =
       block.heap != nullptr && !block.heap->samples ? user_allocate(block.heap, size) : other_block(size);
-  if (fresh == nullptr && size <= block.room) return zero ? zero_tail(p, size) : p;
+  if (fresh == nullptr && size <= block.room) return zero ? zero_tail(stay(p), size) : stay(p);
   if (fresh == nullptr) return nullptr;
   copy(fresh, p, block.room < size ? block.room : size);
   if (zero) zero_tail(fresh, block.room < size ? block.room : size);
@@ -79,7 +87,7 @@ inline Bin* bin_for_growth(Heap* heap, size_t room, size_t size) {
 __attribute__((noinline)) void* move_own(void* p, size_t room, size_t size) {
   const size_t wanted = with_room_to_grow(room, size);
   void* fresh = other_block(wanted);
-  if (fresh == nullptr) return size <= room ? p : nullptr;  // as in move()
+  if (fresh == nullptr) return size <= room ? stay(p) : nullptr;
   if (size <= slab::kTinySize) {
     memcpy(fresh, p, slab::kTinySize);  // no block is smaller
   } else {
@@ -101,8 +109,11 @@ void* resize_without_copy(const Block& block, void* p, size_t size, bool zero, b
 }
 
 void* resize(void* p, size_t size, bool zero) {
+  if (sees_every_call()) return modes::reallocate(p, size, zero);
   bool copied;
-  return sees_every_call() ? modes::reallocate(p, size, zero) : resize_unseen(p, size, zero, true, &copied);
+  void* resized = resize_unseen(p, size, zero, true, &copied);
+  tell_if_limited();
+  return resized;
 }
 
 }  // namespace
@@ -111,9 +122,8 @@ void* resize_unseen(void* p, size_t size, bool zero, bool may_move, bool* copied
   const Block block = find_block("realloc", p);
   void* resized = resize_without_copy(block, p, size, zero, may_move);
   *copied = resized == nullptr;
-  if (resized != nullptr) return tell_if_limited(), resized;
-  resized = move(block, p, size, zero);
-  *copied = resized != p;
+  if (resized == nullptr) resized = move(block, p, size, zero);
+  if (resized == p) *copied = false;
   return resized;
 }
 

@@ -63,9 +63,10 @@ __attribute__((always_inline)) inline void release(void* p) {
       });
 }
 
-// For the modes, which have seen the calls: release and release_sized of what they leave to the heap.
+// For the modes, which have seen the call: release of what they leave to the heap.
 void release_unseen(void* p, SlabHeader* slot);
-void release_sized_unseen(const char* call, void* p, size_t align, size_t size);
+// Aborts unless p is a live block that was asked with this size, and this alignment if it is not 0.
+void check_sized(const char* call, void* p, size_t align, size_t size);
 
 // The block is not of the size's class, or not plainly this thread's.
 void release_sized_slow(void* p, size_t size);

@@ -5,6 +5,7 @@
 #include "heap/allocate.h"
 #include "heap/attach.h"
 #include "heap/block.h"
+#include "heap/limit_notice.h"
 #include "heap/release.h"
 #include "heap/user.h"
 #include "modes/checked.h"
@@ -67,6 +68,7 @@ void* allocate_plain(size_t size) {
 void* reallocate(void* p, size_t size, bool zero) {
   if (heap::is_checked()) return checked::reallocate(nullptr, p, size, zero);
   if (served::owns(p)) return served::reallocate(p, size, zero);
+  if (recording::is_on()) heap::find_block("realloc", p);  // a handler of bad pointers may not return here
   recording::Resize recorded(p);
   // Hooks must hear of a new address before anybody else can have the old one.
   const hummock_hooks_t* to = hooks::wanted_calls();
@@ -74,6 +76,7 @@ void* reallocate(void* p, size_t size, bool zero) {
   void* resized = heap::resize_unseen(p, size, zero, to == nullptr, &copied);
   recorded.ends(resized, size);
   if (to != nullptr && !copied) hooks::tell_resized(to, resized, size);
+  heap::tell_if_limited();
   return resized;
 }
 
@@ -95,8 +98,9 @@ void release(void* p, SlabHeader* slot) {
 void release_sized(const char* call, void* p, size_t align, size_t size) {
   if (heap::is_checked()) return checked::release_sized(call, p, align, size);
   if (served::owns(p)) return served::release_sized(call, p, align, size);
+  heap::check_sized(call, p, align, size);
   if (recording::is_on()) recording::note(HUMMOCK_RECORD_SIZED, size, align);
-  heap::release_sized_unseen(call, p, align, size);
+  heap::release(p);
 }
 
 void note_new() {

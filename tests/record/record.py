@@ -71,6 +71,14 @@ class Calls(InFolder):
         self.assertLess(blocks, made + 6 + 100)
         self.assertGreaterEqual(calls, 2 * made + 14)
 
+    def test_misuse_that_a_handler_leaves(self):
+        record(self.trace, TARGET)
+        [(_, _, calls, _, blocks, resizes)] = listed(self.trace)
+        record(self.trace, TARGET, "misuse")
+        [(_, _, more_calls, _, more_blocks, more_resizes)] = listed(self.trace)
+        self.assertEqual((more_blocks - blocks, more_resizes - resizes), (1000, 1000))
+        self.assertEqual(more_calls - calls, 3000)
+
     def test_bytes(self):
         record(self.trace, TARGET)
         done = replay(self.trace, "--with", "hummock", "--repeat", "1", "--json", self.folder + "/r.json")

@@ -1,5 +1,6 @@
 // A program that makes calls of known number, and says how many. Its argument says what else it does.
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,9 @@
 #include <unistd.h>
 
 #include <new>
+
+extern "C" __attribute__((weak)) int hummock_on_bad_pointer(void (*handler)(const char*));
+extern "C" __attribute__((weak)) void hummock_free_sized(void* block, size_t size);
 
 namespace {
 
@@ -58,6 +62,25 @@ void fork_and_allocate() {
   waitpid(child, nullptr, 0);
 }
 
+jmp_buf back;
+void go_back(const char*) {
+  longjmp(back, 1);
+}
+
+// What the handler leaves is no call, and the calls after it are.
+void allocate_after_misuse() {
+  static char wrong[64];
+  void* volatile block = wrong;
+  hummock_on_bad_pointer(go_back);
+  if (setjmp(back) == 0) free(realloc(block, kOdd));
+  if (setjmp(back) == 0) hummock_free_sized(block, sizeof wrong);
+  hummock_on_bad_pointer(nullptr);
+  for (int i = 0; i < 1000; ++i) {
+    block = realloc(calloc(1, kOdd), kOdd + 1);
+    free(block);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -67,6 +90,7 @@ int main(int count, char** arguments) {
   in_threads();
   free(untouched);
   if (strcmp(what, "fork") == 0) fork_and_allocate();
+  if (strcmp(what, "misuse") == 0) allocate_after_misuse();
   dprintf(1, "%d\n", kThreads * kRounds);
   if (strcmp(what, "kill") == 0) raise(SIGKILL);
   if (strcmp(what, "status") == 0) return 7;

@@ -171,6 +171,27 @@ TEST_CASE(
   CHECK(tool->released == blocks.size() + 1);
 }
 
+std::string order;
+
+TEST_CASE("a limit's handler comes after the tool was told of the resize") {
+  static const hummock_hooks_t hooks = {
+      sizeof hooks, nullptr, nullptr, [](void*, void*, size_t, void*) { order += 'r'; }, nullptr, nullptr};
+  constexpr size_t kSize = size_t{40} << 20;
+  void* block = hummock_malloc(kSize);
+  REQUIRE(block != nullptr);
+  REQUIRE(hummock_set_hooks(&hooks) == 0);
+  REQUIRE(hummock_on_limit([](int, size_t, size_t) { order += 'l'; }) == 0);
+  REQUIRE(hummock_option_set("limit_soft", "60M") == 0);
+  void* grown = hummock_realloc(block, 3 * kSize);
+  REQUIRE(grown != nullptr);
+  CHECK(order == (grown == block ? "rl" : "l"));
+  hummock_option_set("limit_soft", "none");
+  hummock_on_limit(nullptr);
+  REQUIRE(hummock_set_hooks(nullptr) == 0);
+  hummock_free(grown);
+  hummock_trim(0);
+}
+
 TEST_CASE("heaps are told of, and hooks come and go while threads run") {
   const hummock_hooks_t* hooks = hooks_of_new_tool();
   REQUIRE(hummock_set_hooks(hooks) == 0);

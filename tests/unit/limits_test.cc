@@ -151,6 +151,20 @@ TEST_CASE("realloc to a smaller size is not refused") {
   }
 }
 
+TEST_CASE("a block that stayed is freed with the size that it was asked with last") {
+  const Limits limits("none", "40M");
+  std::vector<void*> blocks = {hummock_malloc(5000)};
+  fill(100, &blocks);
+  fill(200, &blocks);
+  const size_t room = hummock_usable_size(blocks[0]);
+  void* cut = hummock_realloc(blocks[0], 150);
+  CHECK(cut == blocks[0]);
+  CHECK(hummock_usable_size(cut) == room);
+  hummock_free_sized(cut, 150);
+  blocks[0] = nullptr;
+  free_all(&blocks);
+}
+
 TEST_CASE("eight threads") {
   const Limits limits("none", "100M");
   for (const size_t size : {size_t{16}, size_t{1} << 10, size_t{64} << 10, kMiB, 10 * kMiB, 33 * kMiB}) {

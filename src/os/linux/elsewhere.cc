@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLargest = sizeof(void*) == 8 ? size_t{4} << 40 : size_t{1} << 30;
 constexpr unsigned kMostHeld = 192;
-constexpr uintptr_t kLeast = uintptr_t{1} << 29;  // as in linux.cc
+constexpr uintptr_t kLeast = uintptr_t{1} << 29;  // as in memory.cc
 
 constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
