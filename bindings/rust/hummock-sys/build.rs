@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// These take over the C library's and C++'s names.
 const OVERRIDES: [&str; 2] = ["libc.cc", "operators.cc"];
 
-/// These are Windows's alone.
+/// These are Windows's alone, folders and files.
 fn is_of_windows(name: &str) -> bool {
     name.starts_with("windows") || name == "bohemia.cc" || name == "served_absent.cc"
 }
@@ -38,9 +38,12 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in entries {
         let path = entry.expect("a readable folder").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if is_of_windows(&name) || OVERRIDES.contains(&name.as_str()) {
+            continue;
+        }
         if path.is_dir() {
             sources(&path, found);
-        } else if name.ends_with(".cc") && !OVERRIDES.contains(&name.as_str()) && !is_of_windows(&name) {
+        } else if name.ends_with(".cc") {
             found.push(path);
         }
     }
