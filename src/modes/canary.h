@@ -21,8 +21,9 @@ __attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline T read_as(const un
 // 0: all of them, 16 or more, are those of `line`. Of the last ones, which fill no line, some are looked at
 // twice.
 __attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline Words others_among(const unsigned char* bytes,
-                                                                               Words line, size_t size) {
+                                                                                 Words line, size_t size) {
   Words other = (read_as<Words>(bytes) ^ line) | (read_as<Words>(bytes + size - 16) ^ line);
+  if (size <= 32) return other;
   size_t at = 16;
   for (; at + 64 <= size; at += 64) {
     for (size_t i = 0; i < 64; i += 16) other |= read_as<Words>(bytes + at + i) ^ line;

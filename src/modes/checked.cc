@@ -36,6 +36,12 @@ UserHeap* heap_for(uint32_t thread) {
   return none;
 }
 
+// Of a block of so many bytes.
+size_t room_for(const char* raw, size_t total) {
+  if (total <= slab::kMaxSmall) return slab::kTable.row[slab::class_of(total)].block_size;
+  return heap::room_of(pages::find_slab(raw));
+}
+
 // Aborts with a report if `call` must not free this block. Of several threads that try at once, only the one
 // whose exchange finds the block live goes on, and has it to itself.
 void claim(const char* call, Record* record) {
@@ -89,7 +95,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   set_state(record, State::none);  // check_all does not take what stood here for a record
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
-  const size_t after = static_cast<size_t>(raw + heap::room_of(pages::find_slab(raw)) - (user + size));
+  const size_t after = static_cast<size_t>(raw + room_for(raw, total) - (user + size));
   record->size = size;
   record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);
   record->after = static_cast<uint16_t>(after < kMostGuard ? after : kMostGuard);

@@ -11,9 +11,9 @@ namespace hummock::modes::checked {
 namespace {
 
 // What state a block has that its heap has handed out. Another thread may have got it a moment ago, so that
-// there is no record yet but what stood there before, or it may be in its last steps before it gives the block
-// back: then `none`. If the state is none of ours for good, the record was overwritten; but in the child of a
-// fork it may be the block of a thread that is not here.
+// there is no record yet but what stood there before, or it may be in its last steps before it gives the
+// block back: then `none`. If the state is none of ours for good, the record was overwritten; but in the
+// child of a fork it may be the block of a thread that is not here.
 State state_at_rest(const Record* record) {
   for (int i = 0; i < 20; ++i) {
     const State state = state_of(record);

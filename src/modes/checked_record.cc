@@ -33,11 +33,6 @@ Record* raw_block(const void* p) {
   return reinterpret_cast<Record*>(start);
 }
 
-void fill_guards(Record* record) {
-  fill(front_guard(record), kGuardByte, front_size(record));
-  fill(back_guard(record), kGuardByte, record->after);
-}
-
 void poison(Record* record) {
   if (record->size <= 2 * kPoisonEnds) {
     fill(record->user(), kFreed, record->size);
@@ -45,20 +40,6 @@ void poison(Record* record) {
     memset(record->user(), kFreed, kPoisonEnds);
     memset(record->user() + record->size - kPoisonEnds, kFreed, kPoisonEnds);
   }
-}
-
-void announce(Record* record, bool zeroed) {
-  base::begin_block(record->user(), record->size, zeroed);
-  base::forbid(front_guard(record), front_size(record));
-  base::forbid(back_guard(record), record->after);
-}
-
-void announce_end(Record* record) {
-  base::end_block(record->user(), record->size);
-}
-
-void announce_room(Record* record) {
-  base::permit(record, record->room());
 }
 
 namespace {

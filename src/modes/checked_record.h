@@ -10,9 +10,9 @@
 
 namespace hummock::modes::checked {
 
-// none → live → freeing → freed → none; and from freeing back to live when a realloc finds no memory. The thread that
-// brings a block to freeing frees it; if two try at once, the other is reported. The last three values are unlikely in
-// memory that is not a record.
+// none → live → freeing → freed → none; and from freeing back to live when a realloc finds no memory. The
+// thread that brings a block to freeing frees it; if two try at once, the other is reported. The last three
+// values are unlikely in memory that is not a record.
 enum class State : uint32_t { none = 0, live = 0x6576696c, freeing = 0x676e6966, freed = 0x64656566 };
 
 // Is the block of operator new[]? Its delete[] claims it before it is freed.
@@ -21,14 +21,14 @@ enum class Array : uint8_t { no, yes, claimed };
 // Small, because each block has one, and with its front guard one line of the processor's cache. The block's
 // place is stored in units of 16 bytes. Its heap is its slab's.
 struct alignas(16) Record {
-  uint64_t seal;  // over the fields that matter, so that an overwritten record shows. Atomic
-  size_t size;    // exactly what the program asked for
-  State state;    // atomic; a release to live or freed makes the events readable
+  uint64_t seal;      // over the fields that matter, so that an overwritten record shows. Atomic
+  size_t size;        // exactly what the program asked for
   uint32_t before;    // from the record to the block, in units
   uint16_t after;     // guarded bytes behind the block
   uint8_t align_log;  // of the alignment asked for; 0: none
-  Array array;        // atomic
   bool foreign;       // of a heap that may be destroyed, not of this mode's own
+  State state;        // atomic; a release to live or freed makes the events readable
+  Array array;        // atomic
   bool hollow;        // freed, but too large for the quarantine
   StackNumber allocated_by;
   StackNumber freed_by;  // the thread that brought the block to freeing writes this and the next
@@ -42,12 +42,12 @@ struct alignas(16) Record {
 
   static constexpr size_t kUnit = 16;
 };
-static_assert(sizeof(Record) == 48);
+static_assert(sizeof(Record) == 48 && offsetof(Record, state) == offsetof(Record, before) + 8);
 
 // Each factor is odd: whichever field alone changes, the sum changes.
 inline uint64_t Record::expected_seal() const {
-  const uint64_t place =
-      uint64_t{before} << 32 | uint64_t{after} << 16 | uint64_t{foreign} << 8 | align_log;
+  uint64_t place;  // from `before` to `foreign`
+  __builtin_memcpy(&place, &before, sizeof place);
   const uint64_t sum = reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15ull +
                        uint64_t{size} * 0xff51afd7ed558ccdull + place * 0xd6e8feb86659fd93ull +
                        uint64_t{allocated_by} * 0xa0761d6478bd642full;
@@ -82,13 +82,7 @@ inline constexpr unsigned char kFreed = 0xde;
 inline void seal(Record* record) {
   set_relaxed(record->seal, record->expected_seal());
 }
-void fill_guards(Record* record);
 void poison(Record* record);
-// For tools that watch each access (base/annotate.h): the block begins; the block ends; its memory is the
-// allocator's again.
-void announce(Record* record, bool zeroed);
-void announce_end(Record* record);
-void announce_room(Record* record);
 // A block with a mapping of its own may be hollow: then it has no memory except at its ends, and an access
 // inside faults. False: the system has no memory.
 bool may_be_hollow(Record* record);
@@ -139,6 +133,25 @@ inline size_t front_size(const Record* record) {
 }
 inline unsigned char* back_guard(Record* record) {
   return reinterpret_cast<unsigned char*>(record->user()) + record->size;
+}
+
+inline void fill_guards(Record* record) {
+  fill(front_guard(record), kGuardByte, front_size(record));
+  fill(back_guard(record), kGuardByte, record->after);
+}
+
+// For tools that watch each access (base/annotate.h): the block begins; the block ends; its memory is the
+// allocator's again.
+inline void announce(Record* record, bool zeroed) {
+  base::begin_block(record->user(), record->size, zeroed);
+  base::forbid(front_guard(record), front_size(record));
+  base::forbid(back_guard(record), record->after);
+}
+inline void announce_end(Record* record) {
+  base::end_block(record->user(), record->size);
+}
+inline void announce_room(Record* record) {
+  base::permit(record, record->room());
 }
 
 HUMMOCK_READS_FORBIDDEN inline bool guards_hold(Record* record) {

@@ -52,9 +52,9 @@ void say_not_block(const char* call, const void* p) {
   if (!is_whole(record)) {
     report(report_line() << call << "(" << p << "): not a block, or the record before it was overwritten");
   }
-  report(report_line() << call << "(" << p << "): points "
-                       << (static_cast<const char*>(p) - record->user()) << " bytes into a block of "
-                       << record->size << " bytes at " << static_cast<const void*>(record->user()),
+  report(report_line() << call << "(" << p << "): points " << (static_cast<const char*>(p) - record->user())
+                       << " bytes into a block of " << record->size << " bytes at "
+                       << static_cast<const void*>(record->user()),
          record);
 }
 
@@ -73,9 +73,9 @@ void say_freed(const char* call, Record* record) {
 
 void say_double_free(const char* call, Record* record) {
   await_freed(record);
-  report(line_of_block(call, record)
-             << "double free: the block of " << record->size << " bytes is free already",
-         record);
+  report(
+      line_of_block(call, record) << "double free: the block of " << record->size << " bytes is free already",
+      record);
 }
 
 void say_other_heap(const char* call, Record* record) {
@@ -83,14 +83,13 @@ void say_other_heap(const char* call, Record* record) {
 }
 
 void say_other_size(const char* call, Record* record, size_t size) {
-  report(line_of_block(call, record)
-             << "the block was asked with " << record->size << " bytes, not " << size,
+  report(line_of_block(call, record) << "the block was asked with " << record->size << " bytes, not " << size,
          record);
 }
 
 void say_other_align(const char* call, Record* record, size_t align) {
-  report(line_of_block(call, record)
-             << "the block was asked with alignment " << record->align() << ", not " << align,
+  report(line_of_block(call, record) << "the block was asked with alignment " << record->align() << ", not "
+                                     << align,
          record);
 }
 

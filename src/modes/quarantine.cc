@@ -10,14 +10,14 @@
 namespace hummock::modes::checked {
 namespace {
 
-// Blocks that were freed one after another leave together: so their lines, which are cold by then, are fetched
-// while others are looked at, and their heap's lock is taken once.
+// Blocks that were freed one after another leave together: so their lines, which are cold by then, are
+// fetched while others are looked at, and their heap's lock is taken once.
 constexpr unsigned kTogether = 29;
 struct Chunk {
   Chunk* next;   // the one that was begun after this, or a spare one
   size_t bytes;  // of its blocks
   uint32_t count;
-  bool awaited;              // it has blocks of a heap that may be destroyed
+  bool awaited;               // it has blocks of a heap that may be destroyed
   Record* blocks[kTogether];  // null: dropped with its heap
 };
 static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
@@ -25,8 +25,8 @@ static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
 // All guarded by the lock.
 os::Lock<os::Rank::checked> lock;
 Chunk* oldest;
-Chunk* newest;
-size_t bytes;  // of all blocks
+Chunk* newest;  // while there is an oldest
+size_t bytes;   // of all blocks
 Chunk* spare;
 
 // The last blocks that are too large for the quarantine keep their addresses but not their memory, so that a
@@ -56,7 +56,7 @@ Chunk* add_chunk() {
 
 // A chunk is a small part of the quarantine, so that little more than must leaves at once.
 bool push(Record* record, size_t most) {
-  Chunk* chunk = newest;
+  Chunk* chunk = oldest == nullptr ? nullptr : newest;
   if (chunk == nullptr || chunk->count == kTogether || chunk->bytes > most / 32) chunk = add_chunk();
   if (chunk == nullptr) return false;
   chunk->blocks[chunk->count++] = record;
@@ -117,7 +117,7 @@ class Leavers {
   ~Leavers() { give_back(); }
   void add(Record* record) {
     SlabHeader* header = pages::find_slab(record);
-    if (header->user != heap_ || record->foreign != foreign_) {
+    if (header->user != heap_) {
       give_back();
       heap_ = header->user;
       foreign_ = record->foreign;

@@ -31,10 +31,11 @@ constexpr unsigned kTableBits = 16;
 StackNumber table[1u << kTableBits];  // atomic
 
 uint64_t hash_of(void* const* frames, unsigned count) {
+  // The turn brings the high bits down, where the next product spreads them.
   uint64_t hash = count;
   for (unsigned i = 0; i < count; ++i) {
-    hash = (hash ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 32;
+    hash = (hash << 29 | hash >> 35) ^ reinterpret_cast<uintptr_t>(frames[i]);
+    hash *= 0x9e3779b97f4a7c15ull;
   }
   return hash;
 }
@@ -93,8 +94,8 @@ __attribute__((noinline)) StackNumber keep(void* const* frames, unsigned count, 
     if (const StackNumber same = find(first, hash, count)) return same;
     fresh->next = first;
     // release: pairs with the acquires of who looks for it.
-  } while (!__atomic_compare_exchange_n(place, &first, fresh->number, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
+  } while (
+      !__atomic_compare_exchange_n(place, &first, fresh->number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   return fresh->number;
 }
 
