@@ -25,8 +25,8 @@ static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
 // All guarded by the lock.
 os::Lock<os::Rank::checked> lock;
 Chunk* oldest;
-Chunk* newest;  // while there is an oldest
-size_t bytes;   // of all blocks
+Chunk* newest;
+size_t bytes;  // of all blocks
 Chunk* spare;
 
 // The last blocks that are too large for the quarantine keep their addresses but not their memory, so that a
@@ -49,14 +49,14 @@ Chunk* add_chunk() {
   chunk->bytes = 0;
   chunk->count = 0;
   chunk->awaited = false;
-  (oldest != nullptr ? newest->next : oldest) = chunk;
+  (newest != nullptr ? newest->next : oldest) = chunk;
   newest = chunk;
   return chunk;
 }
 
 // A chunk is a small part of the quarantine, so that little more than must leaves at once.
 bool push(Record* record, size_t most) {
-  Chunk* chunk = oldest == nullptr ? nullptr : newest;
+  Chunk* chunk = newest;
   if (chunk == nullptr || chunk->count == kTogether || chunk->bytes > most / 32) chunk = add_chunk();
   if (chunk == nullptr) return false;
   chunk->blocks[chunk->count++] = record;
@@ -84,6 +84,7 @@ Chunk* take_oldest(size_t most) {
     }
   }
   last->next = nullptr;
+  if (oldest == nullptr) newest = nullptr;
   return first;
 }
 
