@@ -60,7 +60,7 @@ void* take_small(UserHeap* heap, unsigned size_class) {
     if (has_freed(slab) || carve_more(slab)) {
       void* block = pop_list(&slab->free);
       if (__builtin_expect(block == nullptr, false)) bad_bin(slab->free, size_class);
-      __builtin_prefetch(slab->free, 1);  // the next one's link: who frees in order has long written elsewhere
+      __builtin_prefetch(slab->free, 1);  // the next call reads the link there
       ++slab->live;
       return block;
     }

@@ -72,7 +72,7 @@ void note_leaving(const Record* record) {
   if (record->foreign) __atomic_fetch_add(&heap_of(record)->leaving, 1, __ATOMIC_RELAXED);
 }
 
-// Takes out what exceeds the bound, oldest first; of what there is.
+// Takes out what exceeds the bound, oldest first; there is some.
 Chunk* take_oldest(size_t most) {
   Chunk* first = oldest;
   Chunk* last = nullptr;
