@@ -70,11 +70,14 @@ void* take_small(UserHeap* heap, unsigned size_class) {
   }
 }
 
+// The link word of what it returns is 0: checked mode tells by it that the block has no record yet.
 void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
-  if (size_class == 0) return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
   *zeroed = false;
-  return take_small(heap, size_class);
+  if (size_class != 0) return take_small(heap, size_class);
+  void* block = allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
+  if (block != nullptr && !*zeroed) slab::link_word(block) = 0;
+  return block;
 }
 
 // A class's only slab stays where little of it was ever used: else a block that comes and goes would make one

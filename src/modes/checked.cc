@@ -92,7 +92,6 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   }
   if (raw == nullptr) return nullptr;
   auto* record = reinterpret_cast<Record*>(raw);
-  set_state(record, State::none);  // check_all does not take what stood here for a record
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
   const size_t after = static_cast<size_t>(raw + room_for(raw, total) - (user + size));

@@ -5,27 +5,14 @@
 #include "modes/checked.h"
 #include "modes/checked_record.h"
 #include "modes/quarantine.h"
-#include "os/os.h"
 
 namespace hummock::modes::checked {
 namespace {
 
-// What state a block has that its heap has handed out. Another thread may have got it a moment ago, so that
-// there is no record yet but what stood there before, or it may be in its last steps before it gives the
-// block back: then `none`. If the state is none of ours for good, the record was overwritten; but in the
-// child of a fork it may be the block of a thread that is not here.
-State state_at_rest(const Record* record) {
-  for (int i = 0; i < 20; ++i) {
-    const State state = state_of(record);
-    if (is_state(state) || state == State::none) return state;
-    if (is_child()) return State::none;
-    os::sleep_ms(1);
-  }
-  return state_of(record);
-}
-
+// Of a block that its heap has handed out. Another thread may be about to write its record, or to give it
+// back: then the state is `none`.
 bool is_sound(Record* record) {
-  const State state = state_at_rest(record);
+  const State state = state_of(record);
   if (state == State::none) return true;
   if (!is_whole(record)) return state_of(record) == State::none;
   return guards_hold(record) && (state != State::freed || poison_holds(record));

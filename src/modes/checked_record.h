@@ -21,15 +21,17 @@ enum class Array : uint8_t { no, yes, claimed };
 // Small, because each block has one, and with its front guard one line of the processor's cache. The block's
 // place is stored in units of 16 bytes. Its heap is its slab's.
 struct alignas(16) Record {
-  uint64_t seal;      // over the fields that matter, so that an overwritten record shows. Atomic
+  uintptr_t seal;  // over the fields that matter, so that an overwritten record shows. Atomic
+  // Atomic; a release to live or freed makes the events readable. It stands in the word that is cleared when
+  // the heap hands a block out: so it is `none` until there is a record.
+  State state;
+  Array array;        // atomic
+  bool hollow;        // freed, but too large for the quarantine
   size_t size;        // exactly what the program asked for
   uint32_t before;    // from the record to the block, in units
   uint16_t after;     // guarded bytes behind the block
   uint8_t align_log;  // of the alignment asked for; 0: none
   bool foreign;       // of a heap that may be destroyed, not of this mode's own
-  State state;        // atomic; a release to live or freed makes the events readable
-  Array array;        // atomic
-  bool hollow;        // freed, but too large for the quarantine
   StackNumber allocated_by;
   StackNumber freed_by;  // the thread that brought the block to freeing writes this and the next
   uint32_t freed_in;     // thread
@@ -38,20 +40,21 @@ struct alignas(16) Record {
   char* user() { return reinterpret_cast<char*>(this) + size_t{before} * kUnit; }
   size_t align() const { return align_log == 0 ? 0 : size_t{1} << align_log; }
   size_t room() const { return size_t{before} * kUnit + size + after; }
-  uint64_t expected_seal() const;
+  uintptr_t expected_seal() const;
 
   static constexpr size_t kUnit = 16;
 };
-static_assert(sizeof(Record) == 48 && offsetof(Record, state) == offsetof(Record, before) + 8);
+static_assert(sizeof(Record) == 48 && offsetof(Record, state) == sizeof(void*));
+static_assert(offsetof(Record, foreign) == offsetof(Record, before) + 7);
 
 // Each factor is odd: whichever field alone changes, the sum changes.
-inline uint64_t Record::expected_seal() const {
+inline uintptr_t Record::expected_seal() const {
   uint64_t place;  // from `before` to `foreign`
   __builtin_memcpy(&place, &before, sizeof place);
   const uint64_t sum = reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15ull +
                        uint64_t{size} * 0xff51afd7ed558ccdull + place * 0xd6e8feb86659fd93ull +
                        uint64_t{allocated_by} * 0xa0761d6478bd642full;
-  return (sum ^ (sum >> 32)) | 1;
+  return static_cast<uintptr_t>(sum ^ (sum >> 32)) | 1;
 }
 
 // ---- Reports (modes/checked_report.cc): of what was found; the process ends ---------------------

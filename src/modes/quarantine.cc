@@ -108,7 +108,7 @@ void end(Record* record) {
   check_poison("free", record);
   // The state first: who sees the other seal, sees this (check_all).
   set_state(record, State::none);
-  __atomic_store_n(&record->seal, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->seal, uintptr_t{0}, __ATOMIC_RELEASE);
   announce_room(record);
 }
 
@@ -199,13 +199,7 @@ void put_hollow(Record* record) {
   if (before != nullptr) let_go(before);
 }
 
-bool forked;
-
 }  // namespace
-
-bool is_child() {
-  return forked;
-}
 
 void put_in_quarantine(Record* record) {
   const size_t most = options::values.quarantine;
@@ -265,7 +259,6 @@ void unlock_after_fork() {
   lock.unlock_after_fork();
 }
 void unlock_in_child() {
-  forked = true;
   trace::forget_thread_number();
   lock.unlock_in_child();
 }

@@ -14,9 +14,6 @@ void empty_quarantine();
 // come. False: a thread stopped for good while it had such a block.
 bool drop_from_quarantine(UserHeap* heap);
 
-// Is this the child of a fork? Blocks that other threads were about to get or to give back stay so there.
-bool is_child();
-
 }  // namespace hummock::modes::checked
 
 #endif  // HUMMOCK_MODES_QUARANTINE_H
