@@ -35,7 +35,9 @@ Block find_block(const char* call, const void* p) {
 
 unsigned aligned_class(size_t align, size_t size) {
   if (align > slab::kMaxSmall || size > slab::kMaxSmall) return 0;
-  for (unsigned c = slab::class_of(size == 0 ? 1 : size); c < slab::kTiny; ++c) {
+  const unsigned least = slab::class_of(size == 0 ? 1 : size);
+  if (align <= slab::kStep) return least;
+  for (unsigned c = least; c < slab::kTiny; ++c) {
     if (slab::kTable.row[c].block_size % align == 0) return c;
   }
   return 0;

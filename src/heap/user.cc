@@ -60,6 +60,7 @@ void* take_small(UserHeap* heap, unsigned size_class) {
     if (has_freed(slab) || carve_more(slab)) {
       void* block = pop_list(&slab->free);
       if (__builtin_expect(block == nullptr, false)) bad_bin(slab->free, size_class);
+      __builtin_prefetch(slab->free, 1);  // the next call reads the link there
       ++slab->live;
       return block;
     }
@@ -69,11 +70,14 @@ void* take_small(UserHeap* heap, unsigned size_class) {
   }
 }
 
+// The link word of what it returns is 0: checked mode tells by it that the block has no record yet.
 void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
-  if (size_class == 0) return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
   *zeroed = false;
-  return take_small(heap, size_class);
+  if (size_class != 0) return take_small(heap, size_class);
+  void* block = allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
+  if (block != nullptr && !*zeroed) slab::link_word(block) = 0;
+  return block;
 }
 
 // A class's only slab stays where little of it was ever used: else a block that comes and goes would make one
@@ -168,29 +172,27 @@ void user_release(UserHeap* heap, void* p) {
   sees_every_call() ? modes::release_in(heap, p) : user_give(heap, p);
 }
 
-namespace {
-
-void give(UserHeap* heap, const char* call, SlabHeader* header, void* p, bool large) {
-  os::LockGuard guard(heap->lock);
-  if (large) return release_large(header, claim_large(call, header));
-  // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
-  check_live(call, header, p, base::die);
-  give_small(heap, header, p);
-}
-
-}  // namespace
-
 void user_give(UserHeap* heap, void* p) {
   const Block block = find_block("hummock_heap_free", p);
   if (block.heap != heap) bad_pointer("hummock_heap_free", p);
   if (heap->samples && modes::sampling::release(block, p)) return;
-  give(heap, "hummock_heap_free", block.header, p, block.is_large());
+  os::LockGuard guard(heap->lock);
+  if (block.is_large()) return release_large(block.header, claim_large("hummock_heap_free", block.header));
+  // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
+  check_live("hummock_heap_free", block.header, p, base::die);
+  give_small(heap, block.header, p);
 }
 
-void user_take_back(UserHeap* heap, void* p) {
-  SlabHeader* header = pages::find_slab(p);
-  if (header == nullptr || header->user != heap) bad_pointer("free", p);
-  give(heap, "free", header, p, kind_of(header) != Kind::own_slab);
+void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
+  os::LockGuard guard(heap->lock);
+  for (unsigned i = 0; i < count; ++i) {
+    SlabHeader* header = blocks[i].header;
+    if (kind_of(header) == Kind::own_slab) {
+      give_small(heap, header, blocks[i].start);
+    } else {
+      release_large(header, claim_large("free", header));
+    }
+  }
 }
 
 void user_destroy(UserHeap* heap) {

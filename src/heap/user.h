@@ -43,8 +43,12 @@ void user_name(UserHeap* heap, const char* name);
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero);
 // Its counterpart.
 void user_give(UserHeap* heap, void* p);
-// The same for a block that only the caller knows.
-void user_take_back(UserHeap* heap, void* p);
+// The same for some blocks that only the caller knows, under one lock.
+struct OwnBlock {
+  SlabHeader* header;
+  void* start;
+};
+void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count);
 
 // ---- Records (heap/user_record.cc) ---------------------------------------------------------------
 

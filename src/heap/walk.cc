@@ -121,6 +121,30 @@ void walk_blocks(UserHeap* heap, const Visitor& visitor) {
 
 namespace {
 
+bool tell_all(const SlabHeader* slab, const Visitor& visitor) {
+  for (Live live; slab != nullptr; slab = slab->next) {
+    live.carved = 0;
+    look_at(slab, &live);
+    if (!tell(live, visitor)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void walk_locked(UserHeap* heap, const Visitor& visitor) {
+  os::LockGuard guard(heap->lock);
+  for (const SlabList& slabs : heap->open) {
+    if (!tell_all(slabs.front(), visitor)) return;
+  }
+  if (!tell_all(heap->full.front(), visitor)) return;
+  for (const SlabHeader* large = heap->large.front(); large != nullptr; large = large->next) {
+    if (visitor.visit(visitor.context, large->start, large->bytes) == 0) return;
+  }
+}
+
+namespace {
+
 // Is the slab the one that its heap, whose record stays for ever, hands out blocks from?
 HUMMOCK_RACY bool is_current(const SlabHeader* slab) {
   if (slab->kind == Kind::own_slab) return slab->user->open[slab->size_class].front() == slab;

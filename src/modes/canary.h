@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
 #include "base/annotate.h"
 
 namespace hummock::modes {
@@ -17,28 +18,58 @@ __attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline T read_as(const un
   return words;
 }
 
-// 0: all of them are `wanted`. Of the last ones, which fill no line, some are looked at twice.
-HUMMOCK_READS_FORBIDDEN inline uint64_t others_among(const unsigned char* bytes, uint64_t wanted,
-                                                     size_t size) {
-  if (size < 16) return (read_as<uint64_t>(bytes) ^ wanted) | (read_as<uint64_t>(bytes + size - 8) ^ wanted);
-  const Words lines = {wanted, wanted};
-  Words other = read_as<Words>(bytes + size - 16) ^ lines;
-  size_t at = 0;
+// 0: all of them, 16 or more, are those of `line`. Of the last ones, which fill no line, some are looked at
+// twice.
+__attribute__((always_inline)) HUMMOCK_READS_FORBIDDEN inline Words others_among(const unsigned char* bytes,
+                                                                                 Words line, size_t size) {
+  Words other = (read_as<Words>(bytes) ^ line) | (read_as<Words>(bytes + size - 16) ^ line);
+  if (size <= 32) return other;
+  size_t at = 16;
   for (; at + 64 <= size; at += 64) {
-    for (size_t i = 0; i < 64; i += 16) other |= read_as<Words>(bytes + at + i) ^ lines;
+    for (size_t i = 0; i < 64; i += 16) other |= read_as<Words>(bytes + at + i) ^ line;
   }
-  for (; at + 16 <= size; at += 16) other |= read_as<Words>(bytes + at) ^ lines;
-  return other[0] | other[1];
+  for (; at + 16 < size; at += 16) other |= read_as<Words>(bytes + at) ^ line;
+  return other;
+}
+
+inline bool is_any(Words words) {
+  return (words[0] | words[1]) != 0;
+}
+
+constexpr Words line_of(unsigned char value) {
+  return Words{value * 0x0101010101010101ull, value * 0x0101010101010101ull};
 }
 
 // The first byte that is not `value`, or `size`. Nobody may touch them: see base::Unwatched. Most often all
 // are.
 HUMMOCK_READS_FORBIDDEN inline size_t first_other(const unsigned char* bytes, unsigned char value,
                                                   size_t size) {
-  if (size >= 8 && others_among(bytes, value * 0x0101010101010101ull, size) == 0) return size;
+  if (size >= 16 && !is_any(others_among(bytes, line_of(value), size))) return size;
   size_t at = 0;
   while (at < size && bytes[at] == value) ++at;
   return at;
+}
+
+template <class T>
+__attribute__((always_inline)) inline void write_as(unsigned char* bytes, T words) {
+  __builtin_memcpy(bytes, &words, sizeof words);
+}
+
+// As memset, whose beginning takes longer than so few bytes. Of the last ones some are written twice.
+inline void fill(void* memory, unsigned char value, size_t size) {
+  auto* bytes = static_cast<unsigned char*>(memory);
+  const Words line = line_of(value);
+  if (size < 16) {
+    const uint64_t word = line[0];
+    if (size >= 8) return write_as(bytes, word), write_as(bytes + size - 8, word);
+    for (size_t i = 0; i < size; ++i) bytes[i] = value;
+    return;
+  }
+  write_as(bytes + size - 16, line);
+  for (size_t at = 0; at + 16 < size; at += 16) {
+    write_as(bytes + at, line);
+    __asm__ volatile("" ::: "memory");  // else the compiler makes memset of it
+  }
 }
 
 }  // namespace hummock::modes

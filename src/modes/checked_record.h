@@ -2,46 +2,79 @@
 #ifndef HUMMOCK_MODES_CHECKED_RECORD_H
 #define HUMMOCK_MODES_CHECKED_RECORD_H
 
+#include "base/annotate.h"
 #include "base/message.h"
 #include "heap/modes.h"
+#include "modes/canary.h"
 #include "modes/stacks.h"
 
 namespace hummock::modes::checked {
 
-// live → freeing → freed; and from freeing back to live when a realloc finds no memory. The thread that
-// brings a block to freeing frees it; if two try at once, the other is reported. The values are unlikely in
-// memory that is not a record.
-enum class State : uint32_t { live = 0x6576696c, freeing = 0x676e6966, freed = 0x64656566 };
+// none → live → freeing → freed → none; and from freeing back to live when a realloc finds no memory. The
+// thread that brings a block to freeing frees it; if two try at once, the other is reported. The last three
+// values are unlikely in memory that is not a record.
+enum class State : uint32_t { none = 0, live = 0x6576696c, freeing = 0x676e6966, freed = 0x64656566 };
 
 // Is the block of operator new[]? Its delete[] claims it before it is freed.
 enum class Array : uint8_t { no, yes, claimed };
 
-// Small, because each block has one. The block's place is stored in units of 16 bytes.
+// Small, because each block has one, and with its front guard one line of the processor's cache. The block's
+// place is stored in units of 16 bytes. Its heap is its slab's.
 struct alignas(16) Record {
-  uint64_t seal;   // over the fields that matter, so that an overwritten record shows
-  size_t size;     // exactly what the program asked for
-  UserHeap* heap;  // the heap of the raw block
-  Record* next;    // live blocks, or the quarantine. Guarded by checked.cc's lock.
-  Record* prev;    // only of live blocks
-  Stack* allocated_by;
-  Stack* freed_by;    // the thread that brought the block to freeing writes this and the next
-  uint32_t freed_in;  // thread
-  uint32_t allocated_in;
-  State state;        // atomic; a release to live or freed makes the events readable
+  uintptr_t seal;  // over the fields that matter, so that an overwritten record shows. Atomic
+  // Atomic; a release to live or freed makes the events readable. It stands in the word that is cleared when
+  // the heap hands a block out: so it is `none` until there is a record.
+  State state;
+  Array array;        // atomic
+  bool hollow;        // freed, but too large for the quarantine
+  size_t size;        // exactly what the program asked for
   uint32_t before;    // from the record to the block, in units
   uint16_t after;     // guarded bytes behind the block
   uint8_t align_log;  // of the alignment asked for; 0: none
-  Array array;        // atomic
-  bool hollow;        // freed, but too large for the quarantine
+  bool foreign;       // of a heap that may be destroyed, not of this mode's own
+  StackNumber allocated_by;
+  StackNumber freed_by;  // the thread that brought the block to freeing writes this and the next
+  uint32_t freed_in;     // thread
+  uint32_t allocated_in;
 
   char* user() { return reinterpret_cast<char*>(this) + size_t{before} * kUnit; }
   size_t align() const { return align_log == 0 ? 0 : size_t{1} << align_log; }
   size_t room() const { return size_t{before} * kUnit + size + after; }
-  uint64_t expected_seal() const;
+  uintptr_t expected_seal() const;
 
   static constexpr size_t kUnit = 16;
 };
-static_assert(sizeof(Record) % Record::kUnit == 0);
+static_assert(sizeof(Record) == 48 && offsetof(Record, state) == sizeof(void*));
+static_assert(offsetof(Record, foreign) == offsetof(Record, before) + 7);
+
+// Each factor is odd: whichever field alone changes, the sum changes.
+inline uintptr_t Record::expected_seal() const {
+  uint64_t place;  // from `before` to `foreign`
+  __builtin_memcpy(&place, &before, sizeof place);
+  const uint64_t sum = reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15ull +
+                       uint64_t{size} * 0xff51afd7ed558ccdull + place * 0xd6e8feb86659fd93ull +
+                       uint64_t{allocated_by} * 0xa0761d6478bd642full;
+  return static_cast<uintptr_t>(sum ^ (sum >> 32)) | 1;
+}
+
+// ---- Reports (modes/checked_report.cc): of what was found; the process ends ---------------------
+
+// p is no block's start.
+[[noreturn]] void say_not_block(const char* call, const void* p);
+// The block's record is as it should be in what follows.
+[[noreturn]] void say_array(const char* call, Record* record);
+[[noreturn]] void say_not_array(const char* call, Record* record);
+[[noreturn]] void say_freed(const char* call, Record* record);
+[[noreturn]] void say_double_free(const char* call, Record* record);
+[[noreturn]] void say_other_heap(const char* call, Record* record);
+[[noreturn]] void say_other_size(const char* call, Record* record, size_t size);
+[[noreturn]] void say_other_align(const char* call, Record* record, size_t align);
+// A guard was overwritten; the byte `at` of a freed block was; the record itself was.
+[[noreturn]] void say_guard(const char* call, Record* record);
+[[noreturn]] void say_written(const char* call, Record* record, size_t at);
+[[noreturn]] void say_overwritten(const char* of, const Record* record);
+
+// ---- Guards and poison ----------------------------------------------------------------------------
 
 inline constexpr size_t kGuard = 16;        // the least guard bytes before and after a block
 inline constexpr size_t kMostGuard = 4096;  // the most that are filled
@@ -49,14 +82,10 @@ inline constexpr unsigned char kFresh = 0xa5;
 inline constexpr unsigned char kGuardByte = 0xfb;
 inline constexpr unsigned char kFreed = 0xde;
 
-void seal(Record* record);
-void fill_guards(Record* record);
+inline void seal(Record* record) {
+  set_relaxed(record->seal, record->expected_seal());
+}
 void poison(Record* record);
-// For tools that watch each access (base/annotate.h): the block begins; the block ends; its memory is the
-// allocator's again.
-void announce(Record* record, bool zeroed);
-void announce_end(Record* record);
-void announce_room(Record* record);
 // A block with a mapping of its own may be hollow: then it has no memory except at its ends, and an access
 // inside faults. False: the system has no memory.
 bool may_be_hollow(Record* record);
@@ -73,29 +102,83 @@ inline void set_state(Record* record, State state) {
   __atomic_store(&record->state, &state, __ATOMIC_RELEASE);
 }
 
+inline bool is_state(State state) {
+  return state == State::live || state == State::freeing || state == State::freed;
+}
+inline bool is_sealed(const Record* record) {
+  // acquire: who sees that a block was let go sees its state, too.
+  return __atomic_load_n(&record->seal, __ATOMIC_ACQUIRE) == record->expected_seal();
+}
 // Is the record as it was sealed, and its state one of the three?
-bool is_whole(const Record* record);
+inline bool is_whole(const Record* record) {
+  return is_sealed(record) && is_state(state_of(record));
+}
 
+inline UserHeap* heap_of(const Record* record) {
+  return pages::find_slab(record)->user;
+}
+
+// The raw block in which p lies, or null.
+Record* raw_block(const void* p);
 // The record of the raw block that contains p. Aborts if p is not the block that the program got, or if the
 // record was overwritten. The block may be in any state.
-Record* find_record(const char* call, const void* p);
+inline Record* find_record(const char* call, const void* p) {
+  Record* record = raw_block(p);
+  if (record == nullptr || !is_whole(record) || record->user() != p) say_not_block(call, p);
+  return record;
+}
+
+inline unsigned char* front_guard(Record* record) {
+  return reinterpret_cast<unsigned char*>(record + 1);
+}
+inline size_t front_size(const Record* record) {
+  return size_t{record->before} * Record::kUnit - sizeof(Record);
+}
+inline unsigned char* back_guard(Record* record) {
+  return reinterpret_cast<unsigned char*>(record->user()) + record->size;
+}
+
+inline void fill_guards(Record* record) {
+  fill(front_guard(record), kGuardByte, front_size(record));
+  fill(back_guard(record), kGuardByte, record->after);
+}
+
+// For tools that watch each access (base/annotate.h): the block begins; the block ends; its memory is the
+// allocator's again.
+inline void announce(Record* record, bool zeroed) {
+  base::begin_block(record->user(), record->size, zeroed);
+  base::forbid(front_guard(record), front_size(record));
+  base::forbid(back_guard(record), record->after);
+}
+inline void announce_end(Record* record) {
+  base::end_block(record->user(), record->size);
+}
+inline void announce_room(Record* record) {
+  base::permit(record, record->room());
+}
+
+HUMMOCK_READS_FORBIDDEN inline bool guards_hold(Record* record) {
+  static_assert(kGuard >= 16);
+  const base::Unwatched unwatched;
+  constexpr Words kLine = line_of(kGuardByte);
+  return !is_any(others_among(front_guard(record), kLine, front_size(record)) |
+                 others_among(back_guard(record), kLine, record->after));
+}
+
+// The first byte that was written after the free, or the block's size.
+size_t first_written(Record* record);
+inline bool poison_holds(Record* record) {
+  return first_written(record) == record->size;
+}
 
 // Abort with a report if a guard or the poison was overwritten.
-void check_guards(const char* call, Record* record);
-void check_poison(const char* call, Record* record);
-// The same question without the report.
-bool guards_hold(Record* record);
-bool poison_holds(Record* record);
-
-// Another thread may be freeing the block at this moment, and its stack is worth a short wait. It may also be
-// this thread, interrupted by a signal: then the wait would never end, so it has a limit.
-void await_freed(Record* record);
-
-// The start of a report's line; the line and the stack of this very call, abort; and with the stacks of the
-// block's life between them.
-base::Line report_line();
-[[noreturn]] void report(const base::Line& line);
-[[noreturn]] void report(const base::Line& line, Record* record);
+inline void check_guards(const char* call, Record* record) {
+  if (!guards_hold(record)) say_guard(call, record);
+}
+inline void check_poison(const char* call, Record* record) {
+  const size_t at = first_written(record);
+  if (at != record->size) say_written(call, record, at);
+}
 
 }  // namespace hummock::modes::checked
 

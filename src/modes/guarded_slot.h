@@ -16,8 +16,7 @@ namespace hummock::modes::guards {
 struct Slot {
   SlabHeader* header;
   Slot* next;  // free, the longest first. Guarded by the lock of guards.cc
-  Stack* allocated_by;
-  Stack* freed_by;
+  StackNumber allocated_by, freed_by;
   uint32_t allocated_in, freed_in;  // threads; freed_in 0: not freed
 };
 

@@ -1,30 +1,269 @@
 #include "modes/quarantine.h"
 
+#include "base/options.h"
+#include "heap/user.h"
 #include "modes/checked.h"
+#include "os/os.h"
+#include "pages/metadata.h"
+#include "trace/backtrace.h"
 
 namespace hummock::modes::checked {
-Record* next_looked;
+namespace {
 
-bool is_awaited(const Record* record) {
-  return !is_process_heap(record->heap) && is_whole(record);
+// Blocks that were freed one after another leave together: so their lines, which are cold by then, are
+// fetched while others are looked at, and their heap's lock is taken once.
+constexpr unsigned kTogether = 29;
+struct Chunk {
+  Chunk* next;   // the one that was begun after this, or a spare one
+  size_t bytes;  // of its blocks
+  uint32_t count;
+  bool awaited;               // it has blocks of a heap that may be destroyed
+  Record* blocks[kTogether];  // null: dropped with its heap
+};
+static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
+
+// All guarded by the lock.
+os::Lock<os::Rank::checked> lock;
+Chunk* oldest;
+Chunk* newest;
+size_t bytes;  // of all blocks
+Chunk* spare;
+
+// The last blocks that are too large for the quarantine keep their addresses but not their memory, so that a
+// thread which frees one once more finds its record and not a hole.
+constexpr unsigned kHollow = 8;
+Record* hollow[kHollow];
+unsigned next_hollow;
+
+// ---- The lists; the caller has the lock ---------------------------------------------------------
+
+Chunk* add_chunk() {
+  Chunk* chunk = spare;
+  if (chunk != nullptr) {
+    spare = chunk->next;
+  } else {
+    chunk = static_cast<Chunk*>(pages::new_record(sizeof(Chunk)));
+    if (chunk == nullptr) return nullptr;
+  }
+  chunk->next = nullptr;
+  chunk->bytes = 0;
+  chunk->count = 0;
+  chunk->awaited = false;
+  (newest != nullptr ? newest->next : oldest) = chunk;
+  newest = chunk;
+  return chunk;
 }
 
-void drop(Quarantine& all, const UserHeap* heap) {
-  Record* kept = nullptr;  // the last one
-  for (Record* record = all.oldest; record != nullptr; record = record->next) {
-    if (record->heap != heap) {
-      kept = record;
-      continue;
+// A chunk is a small part of the quarantine, so that little more than must leaves at once.
+bool push(Record* record, size_t most) {
+  Chunk* chunk = newest;
+  if (chunk == nullptr || chunk->count == kTogether || chunk->bytes > most / 32) chunk = add_chunk();
+  if (chunk == nullptr) return false;
+  chunk->blocks[chunk->count++] = record;
+  chunk->awaited |= record->foreign;
+  chunk->bytes += record->room();
+  bytes += record->room();
+  return true;
+}
+
+// hummock_heap_destroy waits for blocks that other threads took out of quarantine and still hold. Heaps of
+// this mode itself are never destroyed.
+void note_leaving(const Record* record) {
+  if (record->foreign) __atomic_fetch_add(&heap_of(record)->leaving, 1, __ATOMIC_RELAXED);
+}
+
+// Takes out what exceeds the bound, oldest first; there is some.
+Chunk* take_oldest(size_t most) {
+  Chunk* first = oldest;
+  Chunk* last = nullptr;
+  for (; oldest != nullptr && bytes > most; oldest = last->next) {
+    last = oldest;
+    bytes -= last->bytes;
+    for (unsigned i = 0; last->awaited && i < last->count; ++i) {
+      if (last->blocks[i] != nullptr) note_leaving(last->blocks[i]);
     }
-    if (next_looked == record) next_looked = record->next;
-    if (record->hollow) allow_inside(record);
-    announce_room(record);
-    all.bytes -= record->room();
-    all.count -= 1;
-    (kept != nullptr ? kept->next : all.oldest) = record->next;
   }
-  all.newest = kept;
-  for (Record*& recent : all.recent) recent = nullptr;
+  last->next = nullptr;
+  if (oldest == nullptr) newest = nullptr;
+  return first;
+}
+
+inline Chunk* take_surplus(size_t most) {
+  return oldest == nullptr || bytes <= most ? nullptr : take_oldest(most);
+}
+
+Record* exchange_hollow(Record* record) {
+  Record*& place = hollow[next_hollow++ % kHollow];
+  Record* before = place;
+  place = record;
+  if (before != nullptr) note_leaving(before);
+  return before;
+}
+
+// ---- Out of quarantine for good -----------------------------------------------------------------
+
+void end(Record* record) {
+  if (!is_whole(record)) say_overwritten("the record of a freed block", record);
+  check_guards("free", record);
+  check_poison("free", record);
+  // The state first: who sees the other seal, sees this (check_all).
+  set_state(record, State::none);
+  __atomic_store_n(&record->seal, uintptr_t{0}, __ATOMIC_RELEASE);
+  announce_room(record);
+}
+
+// Blocks of one heap, ended.
+class Leavers {
+ public:
+  ~Leavers() { give_back(); }
+  void add(Record* record) {
+    SlabHeader* header = pages::find_slab(record);
+    if (header->user != heap_) {
+      give_back();
+      heap_ = header->user;
+      foreign_ = record->foreign;
+    }
+    blocks_[count_++] = {header, record};
+  }
+
+ private:
+  void give_back() {
+    if (count_ != 0) heap::user_take_back(heap_, blocks_, count_);
+    // release: pairs with the acquire of all_left; all that was to be done with the blocks is done.
+    if (foreign_) __atomic_fetch_sub(&heap_->leaving, count_, __ATOMIC_RELEASE);
+    count_ = 0;
+  }
+
+  UserHeap* heap_ = nullptr;
+  bool foreign_ = false;
+  unsigned count_ = 0;
+  heap::OwnBlock blocks_[kTogether];
+};
+
+void let_go(Record* record) {
+  end(record);
+  if (record->hollow && !allow_inside(record)) {  // its addresses are lost
+    if (record->foreign) __atomic_fetch_sub(&heap_of(record)->leaving, 1, __ATOMIC_RELEASE);
+    return;
+  }
+  Leavers leavers;
+  leavers.add(record);
+}
+
+void fetch(const Record* record) {
+  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(reinterpret_cast<const char*>(record) + 64 * i);
+}
+
+void let_go(Chunk* chunk) {
+  constexpr unsigned kAhead = 6;
+  Leavers leavers;
+  for (unsigned i = 0; i < chunk->count && i < kAhead; ++i) fetch(chunk->blocks[i]);
+  for (unsigned i = 0; i < chunk->count; ++i) {
+    if (i + kAhead < chunk->count) fetch(chunk->blocks[i + kAhead]);
+    Record* record = chunk->blocks[i];
+    if (record == nullptr) continue;
+    end(record);
+    leavers.add(record);
+  }
+}
+
+void let_go_all(Chunk* chunks) {
+  Chunk* last = chunks;
+  for (Chunk* chunk = chunks; chunk != nullptr; chunk = chunk->next) {
+    let_go(chunk);
+    last = chunk;
+  }
+  os::LockGuard guard(lock);
+  last->next = spare;
+  spare = chunks;
+}
+
+// Waits until nobody holds a block of the heap that he took out of quarantine; no more come. It takes as long
+// as a few frees, unless he stopped for good: to report something, or under the very signal we run in.
+bool all_left(const UserHeap* heap) {
+  for (int i = 0; __atomic_load_n(&heap->leaving, __ATOMIC_ACQUIRE) != 0; ++i) {
+    if (i == 2000) return false;
+    i < 1000 ? os::yield() : os::sleep_ms(1);
+  }
+  return true;
+}
+
+void put_hollow(Record* record) {
+  record->hollow = true;
+  deny_inside(record);
+  Record* before;
+  {
+    os::LockGuard guard(lock);
+    before = exchange_hollow(record);
+  }
+  if (before != nullptr) let_go(before);
+}
+
+}  // namespace
+
+void put_in_quarantine(Record* record) {
+  const size_t most = options::values.quarantine;
+  if (record->size > most && may_be_hollow(record)) return put_hollow(record);
+  bool taken;
+  Chunk* surplus;
+  {
+    os::LockGuard guard(lock);
+    taken = push(record, most);
+    if (!taken) note_leaving(record);
+    surplus = take_surplus(most);
+  }
+  if (!taken) let_go(record);
+  if (surplus != nullptr) let_go_all(surplus);
+}
+
+void empty_quarantine() {
+  Chunk* surplus;
+  {
+    os::LockGuard guard(lock);
+    surplus = take_surplus(0);
+  }
+  if (surplus != nullptr) let_go_all(surplus);
+  for (unsigned i = 0; i < kHollow; ++i) {
+    Record* before;
+    {
+      os::LockGuard guard(lock);
+      before = exchange_hollow(nullptr);
+    }
+    if (before != nullptr) let_go(before);
+  }
+}
+
+bool drop_from_quarantine(UserHeap* heap) {
+  {
+    os::LockGuard guard(lock);
+    for (Chunk* chunk = oldest; chunk != nullptr; chunk = chunk->next) {
+      for (unsigned i = 0; chunk->awaited && i < chunk->count; ++i) {
+        Record*& record = chunk->blocks[i];
+        if (record == nullptr || heap_of(record) != heap) continue;
+        bytes -= record->room();
+        chunk->bytes -= record->room();
+        record = nullptr;
+      }
+    }
+    for (Record*& record : hollow) {
+      if (record != nullptr && heap_of(record) == heap) record = nullptr;
+    }
+  }
+  return all_left(heap);
+}
+
+void lock_for_fork() {
+  lock.lock_for_fork();
+}
+void unlock_after_fork() {
+  lock.unlock_after_fork();
+}
+void unlock_in_child() {
+  trace::forget_thread_number();
+  lock.unlock_in_child();
+}
+bool is_locked() {
+  return lock.is_held();
 }
 
 }  // namespace hummock::modes::checked

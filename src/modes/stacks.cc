@@ -12,65 +12,111 @@
 namespace hummock::modes {
 namespace {
 
-constexpr unsigned kTableBits = 16;
-constexpr uint32_t kMostStacks = 1 << 18;  // 32 MiB; code made at run time could bring ever new ones
+struct Stack {
+  uint64_t hash;
+  StackNumber number;
+  StackNumber next;  // of the same place in the table; fixed once the stack can be found
+  uint64_t count;
+  void* frames[1];  // `count` of them
+};
 
-Stack* table[1u << kTableBits];  // atomic
-uint32_t stacks;                 // atomic, relaxed
+// A stack's number says where it is: 1 + its place in the pools, which are one after another, in units.
+constexpr size_t kUnit = alignof(Stack);
+constexpr size_t kPool = 64 << 10;
+constexpr size_t kPools = 512;  // 32 MiB in all; code made at run time could bring ever new stacks
+char* pools[kPools];            // atomic; each set once
+size_t used;                    // bytes of them. Atomic, relaxed
+
+constexpr unsigned kTableBits = 16;
+StackNumber table[1u << kTableBits];  // atomic
 
 uint64_t hash_of(void* const* frames, unsigned count) {
+  // The turn brings the high bits down, where the next product spreads them.
   uint64_t hash = count;
   for (unsigned i = 0; i < count; ++i) {
-    hash = (hash ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9e3779b97f4a7c15ull;
-    hash ^= hash >> 32;
+    hash = (hash << 29 | hash >> 35) ^ reinterpret_cast<uintptr_t>(frames[i]);
+    hash *= 0x9e3779b97f4a7c15ull;
   }
   return hash;
 }
 
+// Whoever read the number with an acquire sees its pool and its stack.
+Stack* stack_of(StackNumber number) {
+  if (number == 0) return nullptr;
+  const size_t place = size_t{number - 1} * kUnit;
+  return reinterpret_cast<Stack*>(__atomic_load_n(&pools[place / kPool], __ATOMIC_RELAXED) + place % kPool);
+}
+
 // Two stacks of one hash would have to meet by chance among 2^64; that they differ in length is told.
-Stack* find(Stack* first, uint64_t hash, unsigned count) {
-  Stack* stack = first;
-  while (stack != nullptr && (stack->hash != hash || stack->count != count)) stack = stack->next;
-  return stack;
+StackNumber find(StackNumber first, uint64_t hash, unsigned count) {
+  const Stack* stack = stack_of(first);
+  while (stack != nullptr && (stack->hash != hash || stack->count != count)) stack = stack_of(stack->next);
+  return stack != nullptr ? stack->number : 0;
+}
+
+// If two threads bring a pool at once, one of the two is wasted.
+char* pool_at(size_t index) {
+  char* pool = __atomic_load_n(&pools[index], __ATOMIC_ACQUIRE);
+  if (pool != nullptr) return pool;
+  auto* fresh = static_cast<char*>(pages::new_record(kPool));
+  if (fresh == nullptr) return nullptr;
+  const bool first =
+      __atomic_compare_exchange_n(&pools[index], &pool, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return first ? fresh : pool;
+}
+
+// Room that nobody else has; null: no memory, or there are enough stacks.
+Stack* new_stack(unsigned count) {
+  const size_t bytes = offsetof(Stack, frames) + count * sizeof(void*);
+  for (;;) {
+    if (__atomic_load_n(&used, __ATOMIC_RELAXED) >= kPools * kPool) return nullptr;
+    const size_t place = __atomic_fetch_add(&used, bytes, __ATOMIC_RELAXED);
+    if (place + bytes > kPools * kPool) return nullptr;
+    if (place / kPool != (place + bytes - 1) / kPool) continue;  // it would be in two pools
+    char* pool = pool_at(place / kPool);
+    if (pool == nullptr) return nullptr;
+    auto* stack = reinterpret_cast<Stack*>(pool + place % kPool);
+    stack->number = static_cast<StackNumber>(1 + place / kUnit);
+    return stack;
+  }
 }
 
 // If two threads bring the same stack at once, one of the two copies may be wasted.
-__attribute__((noinline)) Stack* keep(void* const* frames, unsigned count, uint64_t hash) {
-  if (__atomic_fetch_add(&stacks, 1, __ATOMIC_RELAXED) >= kMostStacks) {
-    __atomic_fetch_sub(&stacks, 1, __ATOMIC_RELAXED);
-    return nullptr;
-  }
-  auto* fresh = static_cast<Stack*>(pages::new_record(offsetof(Stack, frames) + count * sizeof(void*)));
-  if (fresh == nullptr) return nullptr;
+__attribute__((noinline)) StackNumber keep(void* const* frames, unsigned count, uint64_t hash) {
+  Stack* fresh = new_stack(count);
+  if (fresh == nullptr) return 0;
   fresh->hash = hash;
   fresh->count = count;
   memcpy(fresh->frames, frames, count * sizeof(void*));
-  Stack** place = &table[hash >> (64 - kTableBits)];
-  Stack* first = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  StackNumber* place = &table[hash >> (64 - kTableBits)];
+  StackNumber first = __atomic_load_n(place, __ATOMIC_ACQUIRE);
   do {
-    if (Stack* same = find(first, hash, count)) return same;
+    if (const StackNumber same = find(first, hash, count)) return same;
     fresh->next = first;
     // release: pairs with the acquires of who looks for it.
-  } while (!__atomic_compare_exchange_n(place, &first, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-  return fresh;
+  } while (
+      !__atomic_compare_exchange_n(place, &first, fresh->number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  return fresh->number;
 }
 
 }  // namespace
 
-Stack* current_stack(unsigned most) {
-  if (most == 0) return nullptr;
+StackNumber current_stack(unsigned most) {
+  if (most == 0) return 0;
   void* frames[kMostFrames];
   const base::Unwatched unwatched;
   const unsigned count = trace::callers(frames, most);
-  if (count == 0) return nullptr;
+  if (count == 0) return 0;
   const uint64_t hash = hash_of(frames, count);
-  Stack* found = find(__atomic_load_n(&table[hash >> (64 - kTableBits)], __ATOMIC_ACQUIRE), hash, count);
-  return found != nullptr ? found : keep(frames, count, hash);
+  const StackNumber first = __atomic_load_n(&table[hash >> (64 - kTableBits)], __ATOMIC_ACQUIRE);
+  const StackNumber found = find(first, hash, count);
+  return found != 0 ? found : keep(frames, count, hash);
 }
 
-void say_event(const char* what, uint32_t thread, const Stack* stack) {
+void say_event(const char* what, uint32_t thread, StackNumber number) {
+  const Stack* stack = stack_of(number);
   base::say(trace::report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
-  if (stack != nullptr) trace::print_frames(stack->frames, stack->count);
+  if (stack != nullptr) trace::print_frames(stack->frames, static_cast<unsigned>(stack->count));
 }
 
 void end_report() {

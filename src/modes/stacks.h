@@ -8,19 +8,15 @@ namespace hummock::modes {
 
 inline constexpr unsigned kMostFrames = 16;
 
-struct Stack {
-  uint64_t hash;
-  Stack* next;  // of the same place in the table; fixed once the stack can be found
-  uint32_t count;
-  void* frames[1];  // `count` of them
-};
+// Half as large as a pointer, because each block of checked mode has two. 0: none.
+using StackNumber = uint32_t;
 
-// The calling thread's stack of at most `most` frames; null: none was asked for, or no more are kept.
+// The calling thread's stack of at most `most` frames; 0: none was asked for, or no more are kept.
 // Takes no lock unless the stack is new.
-Stack* current_stack(unsigned most);
+StackNumber current_stack(unsigned most);
 
 // Prints lines of a report to standard error: "what by thread 12:" and the stack, if there is one.
-void say_event(const char* what, uint32_t thread, const Stack* stack);
+void say_event(const char* what, uint32_t thread, StackNumber stack);
 // The last lines of a report: "this call", and what led to it. The process ends.
 [[noreturn]] void end_report();
 

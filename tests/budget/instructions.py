@@ -71,8 +71,9 @@ CASES = {
 }
 MODES = {
     "profile": {"HUMMOCK_PROFILE": "on"},
-    "checked": {"HUMMOCK_CHECKED": "on"},
-    "checked_no_stacks": {"HUMMOCK_CHECKED": "on", "HUMMOCK_STACKS": "0"},
+    # The quarantine is full from the start, so that each free lets go of a block.
+    "checked": {"HUMMOCK_CHECKED": "on", "HUMMOCK_QUARANTINE": "256k"},
+    "checked_no_stacks": {"HUMMOCK_CHECKED": "on", "HUMMOCK_QUARANTINE": "256k", "HUMMOCK_STACKS": "0"},
 }
 mode = {}
 kind = "real"
