@@ -211,6 +211,8 @@ const Scenario kScenarios[] = {
 }  // namespace
 
 int main(int count, char** arguments) {
+  printf("begins\n");
+  fflush(stdout);
   for (const Scenario& scenario : kScenarios) {
     if (count != 2 || strcmp(arguments[1], scenario.name) != 0) continue;
     scenario.run();
