@@ -96,11 +96,14 @@ void release_large(SlabHeader* header, Kind kind) {
   release_far(header, kind);
 }
 
-void clear_large(SlabHeader* header) {
+void clear_large(SlabHeader* header, size_t kept) {
+  char* start = header->start + kept;
+  char* end = header->start + header->bytes;
+  char* inside = start + (base::align_up(kept, os::page_size()) - kept);
   // A program may use little of a very large block: memory that is not there needs no zeroing.
-  const bool gone =
-      kind_of(header) == Kind::huge && !os::kMustCommit && os::purge(header->start, header->bytes);
-  if (!gone) memset(header->start, 0, header->bytes);
+  const bool gone = kind_of(header) == Kind::huge && !os::kMustCommit &&
+                    os::purge(inside, static_cast<size_t>(end - inside));
+  memset(start, 0, static_cast<size_t>((gone ? inside : end) - start));
 }
 
 namespace {

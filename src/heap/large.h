@@ -30,8 +30,8 @@ inline void claim_span(const char* call, SlabHeader* header) {
 // Claims a block of either kind, and returns the kind.
 Kind claim_large(const char* call, SlabHeader* header);
 
-// Makes all of a large or huge block read zero.
-void clear_large(SlabHeader* header);
+// Makes all of a large or huge block read zero, but for the first `kept` bytes.
+void clear_large(SlabHeader* header, size_t kept = 0);
 
 // Returns a claimed block to the page heap, past the near caches; a huge block, too.
 void release_far(SlabHeader* header, Kind kind);

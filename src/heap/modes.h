@@ -52,9 +52,8 @@ namespace hummock::modes::checked {
 
 // Only in checked mode. `heap`: the one that the call names; null: none.
 void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
-// The heap is being destroyed: afterwards none of its blocks is in quarantine, or on its way out of it.
-// False: a thread stopped while it held such a block, so the heap must stay.
-bool forget(UserHeap* heap);
+// As hummock_heap_destroy: frees all blocks of the heap, which goes when they have left the quarantine.
+void destroy(UserHeap* heap);
 
 }  // namespace hummock::modes::checked
 

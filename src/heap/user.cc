@@ -70,14 +70,11 @@ void* take_small(UserHeap* heap, unsigned size_class) {
   }
 }
 
-// The link word of what it returns is 0: checked mode tells by it that the block has no record yet.
 void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
   *zeroed = false;
   if (size_class != 0) return take_small(heap, size_class);
-  void* block = allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
-  if (block != nullptr && !*zeroed) slab::link_word(block) = 0;
-  return block;
+  return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
 }
 
 // A class's only slab stays where little of it was ever used: else a block that comes and goes would make one
@@ -97,7 +94,7 @@ void give_small(UserHeap* heap, SlabHeader* slab, void* p) {
     open.push_front(slab);
   }
   slab::put_block(slab, p);
-  if (slab->live != 0 || is_spare(open, slab)) return;
+  if (slab->live != 0 || (!heap->ending && is_spare(open, slab))) return;
   open.remove(slab);
   slab::destroy(slab);
   if (tick_pending()) tick(kCallsAfterFree);
@@ -105,6 +102,34 @@ void give_small(UserHeap* heap, SlabHeader* slab, void* p) {
 
 void destroy_all(SlabList& slabs) {
   while (SlabHeader* slab = slabs.pop_front()) slab::destroy(slab);
+}
+
+// ---- A heap that ends in checked mode; the caller has its lock --------------------------------------
+
+// Of several threads that free in it, one finds it empty.
+bool is_empty(const UserHeap* heap) {
+  for (const SlabList& slabs : heap->open) {
+    if (slabs.front() != nullptr) return false;
+  }
+  return heap->full.front() == nullptr && heap->large.front() == nullptr;
+}
+
+void destroy_spare(SlabList& slabs) {
+  for (SlabHeader *slab = slabs.front(), *next; slab != nullptr; slab = next) {
+    next = slab->next;
+    if (slab->live != 0) continue;
+    slabs.remove(slab);
+    slab::destroy(slab);
+  }
+}
+
+// What was touched of the slabs, and a page each for their header.
+size_t sparse_bytes(const SlabList& slabs) {
+  size_t sum = 0;
+  for (const SlabHeader* slab = slabs.front(); slab != nullptr; slab = slab->next) {
+    sum += size_t{slab->carved} * slab::row_of(slab).block_size + os::page_size();
+  }
+  return sum;
 }
 
 void count_list(const SlabHeader* slab, hummock_heap_stats_t* out) {
@@ -183,20 +208,55 @@ void user_give(UserHeap* heap, void* p) {
   give_small(heap, block.header, p);
 }
 
-void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
-  os::LockGuard guard(heap->lock);
-  for (unsigned i = 0; i < count; ++i) {
-    SlabHeader* header = blocks[i].header;
-    if (kind_of(header) == Kind::own_slab) {
-      give_small(heap, header, blocks[i].start);
-    } else {
-      release_large(header, claim_large("free", header));
-    }
+void* user_take_marked(UserHeap* heap, size_t size, uintptr_t mark, bool* zeroed) {
+  if (size > PTRDIFF_MAX) return no_memory();
+  void* block;
+  {
+    os::LockGuard guard(heap->lock);
+    block = take_locked(heap, 0, size, zeroed);
+    if (block != nullptr) slab::link_word(block) = mark;
   }
+  if (block == nullptr) return no_memory();
+  tell_if_limited();
+  return block;
+}
+
+void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
+  bool ends;
+  {
+    os::LockGuard guard(heap->lock);
+    for (unsigned i = 0; i < count; ++i) {
+      SlabHeader* header = blocks[i].header;
+      if (kind_of(header) == Kind::own_slab) {
+        give_small(heap, header, blocks[i].start);
+      } else {
+        release_large(header, claim_large("free", header));
+      }
+    }
+    ends = heap->ending && is_empty(heap);
+  }
+  if (ends) delete_user_heap(heap);
+}
+
+size_t user_end(UserHeap* heap) {
+  hide_user_heap(heap);
+  size_t kept;
+  {
+    os::LockGuard guard(heap->lock);
+    heap->ending = true;
+    kept = sizeof *heap + sparse_bytes(heap->full);
+    for (SlabList& slabs : heap->open) {
+      destroy_spare(slabs);
+      kept += sparse_bytes(slabs);
+    }
+    if (!is_empty(heap)) return kept;
+  }
+  delete_user_heap(heap);
+  return 0;
 }
 
 void user_destroy(UserHeap* heap) {
-  if (is_checked() && !modes::checked::forget(heap)) return;
+  if (is_checked()) return modes::checked::destroy(heap);
   {
     os::LockGuard guard(heap->lock);
     for (SlabList& slabs : heap->open) destroy_all(slabs);

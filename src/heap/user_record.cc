@@ -30,27 +30,37 @@ UserHeap* new_record() {
   return heap;
 }
 
+// The caller has the lock.
+void hide(UserHeap* heap) {
+  heap->name[0] = '\0';
+  set_relaxed(heap->used, false);
+  number -= !relaxed(heap->internal);
+}
+
 }  // namespace
 
 UserHeap* new_user_heap(bool internal) {
   UserHeap* heap = new_record();
   if (heap == nullptr) return nullptr;
+  os::LockGuard guard(pool_lock);
   set_relaxed(heap->internal, internal);
   set_relaxed(heap->used, true);
-  os::LockGuard guard(pool_lock);
   in_use.push_front(heap);
   number += !internal;
   return heap;
 }
 
-void delete_user_heap(UserHeap* heap) {
-  const bool internal = heap->internal;
-  heap->name[0] = '\0';
-  set_relaxed(heap->used, false);
-  set_relaxed(heap->internal, false);
+void hide_user_heap(UserHeap* heap) {
   os::LockGuard guard(pool_lock);
+  hide(heap);
+}
+
+void delete_user_heap(UserHeap* heap) {
+  os::LockGuard guard(pool_lock);
+  if (relaxed(heap->used)) hide(heap);
+  set_relaxed(heap->internal, false);
+  heap->ending = false;
   in_use.remove(heap);
-  number -= !internal;
   heap->next = pool;
   pool = heap;
 }
@@ -75,15 +85,16 @@ void unlock_user_heaps() {
 }
 
 void reset_user_heaps() {
-  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) {
-    heap->lock.unlock_in_child();
-    heap->leaving = 0;  // who took them out is not here
-  }
+  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
   pool_lock.unlock_in_child();
 }
 
 bool user_heaps_are_locked() {
-  return pool_lock.is_held();
+  if (pool_lock.is_held()) return true;
+  for (const UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) {
+    if (heap->lock.is_held()) return true;
+  }
+  return false;
 }
 
 }  // namespace hummock::heap

@@ -132,8 +132,7 @@ bool tell_all(const SlabHeader* slab, const Visitor& visitor) {
 
 }  // namespace
 
-void walk_locked(UserHeap* heap, const Visitor& visitor) {
-  os::LockGuard guard(heap->lock);
+void walk_held(const UserHeap* heap, const Visitor& visitor) {
   for (const SlabList& slabs : heap->open) {
     if (!tell_all(slabs.front(), visitor)) return;
   }

@@ -8,6 +8,7 @@
 #include "base/system.h"
 #include "heap/attach.h"
 #include "heap/block.h"
+#include "heap/large.h"
 #include "heap/user.h"
 #include "modes/canary.h"
 #include "modes/checked_record.h"
@@ -36,35 +37,32 @@ UserHeap* heap_for(uint32_t thread) {
   return none;
 }
 
+// Another thread may come by the block before it has a record (checked_end.cc).
+char* take_raw(UserHeap* heap, size_t total, bool* zeroed) {
+  static_assert(offsetof(Record, state) == sizeof(uintptr_t) && sizeof(State) == 4);
+  return static_cast<char*>(user_take_marked(heap, total, static_cast<uintptr_t>(State::none), zeroed));
+}
+
+void clear(const char* raw, char* user, size_t size) {
+  SlabHeader* header = pages::find_slab(raw);
+  if (kind_of(header) == Kind::own_slab) {
+    memset(user, 0, size);
+  } else {
+    heap::clear_large(header, static_cast<size_t>(user - raw));
+  }
+}
+
 // Of a block of so many bytes.
 size_t room_for(const char* raw, size_t total) {
   if (total <= slab::kMaxSmall) return slab::kTable.row[slab::class_of(total)].block_size;
   return heap::room_of(pages::find_slab(raw));
 }
 
-// Aborts with a report if `call` must not free this block. Of several threads that try at once, only the one
-// whose exchange finds the block live goes on, and has it to itself.
+// Aborts with a report if `call` must not free this block.
 void claim(const char* call, Record* record) {
   if (relaxed(record->array) == Array::yes) say_array(call, record);
-  State state = State::live;
-  State freeing = State::freeing;
-  // acquire: pairs with the release of a realloc that gave the block back.
-  if (!__atomic_compare_exchange(&record->state, &state, &freeing, false, __ATOMIC_ACQUIRE,
-                                 __ATOMIC_RELAXED)) {
-    say_double_free(call, record);
-  }
+  if (!try_claim(record)) say_double_free(call, record);
   check_guards(call, record);
-}
-
-// The block is claimed.
-void retire(Record* record) {
-  record->freed_in = trace::thread_number();
-  record->freed_by = current_stack(options::values.stacks);
-  poison(record);
-  announce_end(record);
-  // release: who reads freed sees the stack of the free.
-  set_state(record, State::freed);
-  put_in_quarantine(record);
 }
 
 Record* live_record(const char* call, const void* p) {
@@ -82,34 +80,42 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
     return heap::no_memory();
   }
   const uint32_t thread = trace::thread_number();
-  const bool foreign = heap != nullptr && !is_process_heap(heap);
   if (heap == nullptr) heap = heap_for(thread);
   if (heap == nullptr) return heap::no_memory();
-  char* raw = static_cast<char*>(user_take(heap, 0, total, zero));
+  bool zeroed;
+  char* raw = take_raw(heap, total, &zeroed);
   if (raw == nullptr) {
     empty_quarantine();
-    raw = static_cast<char*>(user_take(heap, 0, total, zero));
+    raw = take_raw(heap, total, &zeroed);
   }
   if (raw == nullptr) return nullptr;
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));
   const size_t after = static_cast<size_t>(raw + room_for(raw, total) - (user + size));
+  if (zero && !zeroed) clear(raw, user, size);
   record->size = size;
   record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);
   record->after = static_cast<uint16_t>(after < kMostGuard ? after : kMostGuard);
-  record->align_log = align == 0 ? 0 : static_cast<uint8_t>(base::log2_floor(align));
+  record->align_log = align == 0 ? 0 : static_cast<uint16_t>(base::log2_floor(align));
   record->array = Array::no;
-  record->foreign = foreign;
   record->hollow = false;
   fill_guards(record);
   if (!zero) fill(user, kFresh, size < kMostGuard ? size : kMostGuard);
-  record->allocated_in = thread;
-  record->allocated_by = current_stack(options::values.stacks);
+  record->allocated = {current_stack(options::values.stacks), thread};
   seal(record);
   announce(record, zero);
   set_state(record, State::live);
   return user;
+}
+
+void retire(Record* record) {
+  record->freed = {current_stack(options::values.stacks), trace::thread_number()};
+  poison(record);
+  announce_end(record);
+  // release: who reads freed sees the stack of the free.
+  set_state(record, State::freed);
+  put_in_quarantine(record);
 }
 
 namespace {
@@ -127,7 +133,7 @@ void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
   Record* record = live_record(call, p);
   claim(call, record);
   check_heap(call, record, heap);
-  if (heap == nullptr && record->foreign) heap = heap_of(record);
+  if (heap == nullptr && !is_process_heap(heap_of(record))) heap = heap_of(record);
   void* fresh = allocate(heap, 0, size, zero);
   if (fresh == nullptr) {
     set_state(record, State::live);

@@ -9,8 +9,8 @@
 namespace hummock::modes::checked {
 namespace {
 
-// Of a block that its heap has handed out. Another thread may be about to write its record, or to give it
-// back: then the state is `none`.
+// Of a block that its heap has handed out; the caller has the heap's lock. Another thread may be about to
+// write the block's record, or to give the block back: then the state is `none`.
 bool is_sound(Record* record) {
   const State state = state_of(record);
   if (state == State::none) return true;
@@ -18,53 +18,63 @@ bool is_sound(Record* record) {
   return guards_hold(record) && (state != State::freed || poison_holds(record));
 }
 
-[[noreturn]] void say_unsound(Record* record) {
-  if (!is_whole(record)) say_overwritten("at the end: the record of a block", record);
-  check_guards("at the end", record);
-  check_poison("at the end", record);
-  base::stop();
+// Without the heap's lock: a handler of the abort may call us.
+[[noreturn]] void say_unsound(const char* call, Record* record) {
+  if (is_whole(record)) check_guards(call, record);
+  if (is_whole(record) && state_of(record) == State::freed) check_poison(call, record);
+  say_overwritten(call, record);
 }
+
+struct Found {
+  Record* unsound;  // the first one; null: none
+  Record* live;     // all that were live, and are claimed now
+};
 
 int look(void* context, void* block, size_t) {
   auto* record = static_cast<Record*>(block);
   if (is_sound(record)) return 1;
-  *static_cast<Record**>(context) = record;
+  static_cast<Found*>(context)->unsound = record;
   return 0;
 }
 
-// The first one of the heap; or null. It is reported without the heap's lock: a handler of the abort may
-// call us.
-Record* find_unsound(UserHeap* heap) {
-  Record* found = nullptr;
-  walk_locked(heap, {look, &found});
-  return found;
+int look_and_claim(void* context, void* block, size_t size) {
+  if (look(context, block, size) == 0) return 0;
+  auto* found = static_cast<Found*>(context);
+  auto* record = static_cast<Record*>(block);
+  if (!try_claim(record)) return 1;
+  record->next = found->live;
+  found->live = record;
+  return 1;
 }
 
-int forget_block(void*, void* block, size_t) {
-  auto* record = static_cast<Record*>(block);
-  const State state = state_of(record);
-  if (!is_state(state)) return 1;
-  if (state == State::live) announce_end(record);
-  if (record->hollow) allow_inside(record);
-  set_state(record, State::none);
-  announce_room(record);
-  return 1;
+Found walk(UserHeap* heap, int (*visit)(void*, void*, size_t)) {
+  Found found = {};
+  os::LockGuard guard(heap->lock);
+  // Other heaps of Hummock's own have no records.
+  if (!relaxed(heap->internal) || is_process_heap(heap)) walk_held(heap, {visit, &found});
+  return found;
 }
 
 }  // namespace
 
-bool forget(UserHeap* heap) {
-  if (!drop_from_quarantine(heap)) return false;
-  walk_locked(heap, {forget_block, nullptr});
-  return true;
+void destroy(UserHeap* heap) {
+  const char* call = "hummock_heap_destroy";
+  Found found = walk(heap, look_and_claim);
+  if (found.unsound != nullptr) say_unsound(call, found.unsound);
+  while (Record* record = found.live) {
+    found.live = record->next;
+    retire(record);
+  }
+  charge_quarantine(user_end(heap));
 }
 
 void check_all() {
   if (!heap::is_checked()) return;
   for (const UserHeap* each = heap::all_user_heaps(); each != nullptr; each = each->next_record) {
     auto* heap = const_cast<UserHeap*>(each);
-    if (!relaxed(heap->used) || (relaxed(heap->internal) && !is_process_heap(heap))) continue;
-    if (Record* record = find_unsound(heap)) say_unsound(record);
+    if (heap->lock.is_mine()) continue;  // a handler of a signal ends the program
+    const Found found = walk(heap, look);
+    if (found.unsound != nullptr) say_unsound("at the end", found.unsound);
   }
 }
 

@@ -11,9 +11,14 @@
 namespace hummock::modes::checked {
 
 // none → live → freeing → freed → none; and from freeing back to live when a realloc finds no memory. The
-// thread that brings a block to freeing frees it; if two try at once, the other is reported. The last three
-// values are unlikely in memory that is not a record.
-enum class State : uint32_t { none = 0, live = 0x6576696c, freeing = 0x676e6966, freed = 0x64656566 };
+// thread that brings a block to freeing frees it; if two try at once, the other is reported. `none`: there is
+// no record yet, or none any more. All values are unlikely in memory that was overwritten.
+enum class State : uint32_t {
+  none = 0x656e6f6e,
+  live = 0x6576696c,
+  freeing = 0x676e6966,
+  freed = 0x64656566
+};
 
 // Is the block of operator new[]? Its delete[] claims it before it is freed.
 enum class Array : uint8_t { no, yes, claimed };
@@ -21,21 +26,19 @@ enum class Array : uint8_t { no, yes, claimed };
 // Small, because each block has one, and with its front guard one line of the processor's cache. The block's
 // place is stored in units of 16 bytes. Its heap is its slab's.
 struct alignas(16) Record {
-  uintptr_t seal;  // over the fields that matter, so that an overwritten record shows. Atomic
-  // Atomic; a release to live or freed makes the events readable. It stands in the word that is cleared when
-  // the heap hands a block out: so it is `none` until there is a record.
-  State state;
-  Array array;        // atomic
-  bool hollow;        // freed, but too large for the quarantine
-  size_t size;        // exactly what the program asked for
-  uint32_t before;    // from the record to the block, in units
-  uint16_t after;     // guarded bytes behind the block
-  uint8_t align_log;  // of the alignment asked for; 0: none
-  bool foreign;       // of a heap that may be destroyed, not of this mode's own
-  StackNumber allocated_by;
-  StackNumber freed_by;  // the thread that brought the block to freeing writes this and the next
-  uint32_t freed_in;     // thread
-  uint32_t allocated_in;
+  uintptr_t seal;      // over the fields that matter, so that an overwritten record shows. Atomic
+  State state;         // atomic; a release to live or freed makes the events readable
+  Array array;         // atomic
+  bool hollow;         // freed, but too large for the quarantine
+  size_t size;         // exactly what the program asked for
+  uint32_t before;     // from the record to the block, in units
+  uint16_t after;      // guarded bytes behind the block
+  uint16_t align_log;  // of the alignment asked for; 0: none
+  Event allocated;
+  union {  // written by the thread that brought the block to freeing
+    Event freed;
+    Record* next;  // of those that are about to be freed with their heap
+  };
 
   char* user() { return reinterpret_cast<char*>(this) + size_t{before} * kUnit; }
   size_t align() const { return align_log == 0 ? 0 : size_t{1} << align_log; }
@@ -45,17 +48,20 @@ struct alignas(16) Record {
   static constexpr size_t kUnit = 16;
 };
 static_assert(sizeof(Record) == 48 && offsetof(Record, state) == sizeof(void*));
-static_assert(offsetof(Record, foreign) == offsetof(Record, before) + 7);
+static_assert(offsetof(Record, align_log) == offsetof(Record, before) + 6);
 
 // Each factor is odd: whichever field alone changes, the sum changes.
 inline uintptr_t Record::expected_seal() const {
-  uint64_t place;  // from `before` to `foreign`
+  uint64_t place;  // from `before` to `align_log`
   __builtin_memcpy(&place, &before, sizeof place);
   const uint64_t sum = reinterpret_cast<uintptr_t>(this) * 0x9e3779b97f4a7c15ull +
                        uint64_t{size} * 0xff51afd7ed558ccdull + place * 0xd6e8feb86659fd93ull +
-                       uint64_t{allocated_by} * 0xa0761d6478bd642full;
+                       uint64_t{allocated.stack} * 0xa0761d6478bd642full;
   return static_cast<uintptr_t>(sum ^ (sum >> 32)) | 1;
 }
+
+// Frees a block that the caller has claimed (modes/checked.cc).
+void retire(Record* record);
 
 // ---- Reports (modes/checked_report.cc): of what was found; the process ends ---------------------
 
@@ -72,7 +78,7 @@ inline uintptr_t Record::expected_seal() const {
 // A guard was overwritten; the byte `at` of a freed block was; the record itself was.
 [[noreturn]] void say_guard(const char* call, Record* record);
 [[noreturn]] void say_written(const char* call, Record* record, size_t at);
-[[noreturn]] void say_overwritten(const char* of, const Record* record);
+[[noreturn]] void say_overwritten(const char* call, const Record* record);
 
 // ---- Guards and poison ----------------------------------------------------------------------------
 
@@ -100,6 +106,15 @@ inline State state_of(const Record* record) {
 }
 inline void set_state(Record* record, State state) {
   __atomic_store(&record->state, &state, __ATOMIC_RELEASE);
+}
+
+// Brings a live block to freeing: of several threads that try at once, one does, and has it to itself.
+inline bool try_claim(Record* record) {
+  State state = State::live;
+  State freeing = State::freeing;
+  // acquire: pairs with the release of a realloc that gave the block back.
+  return __atomic_compare_exchange(&record->state, &state, &freeing, false, __ATOMIC_ACQUIRE,
+                                   __ATOMIC_RELAXED);
 }
 
 inline bool is_state(State state) {

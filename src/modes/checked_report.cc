@@ -20,8 +20,8 @@ using trace::report_line;
 // The same with the stacks of the block's life.
 [[noreturn]] void report(const Line& line, Record* record) {
   base::say(line);
-  say_event("allocated", record->allocated_in, record->allocated_by);
-  if (state_of(record) == State::freed) say_event("freed", record->freed_in, record->freed_by);
+  say_event("allocated", record->allocated);
+  if (state_of(record) == State::freed) say_event("freed", record->freed);
   end_report();
 }
 
@@ -113,8 +113,9 @@ void say_written(const char* call, Record* record, size_t at) {
          record);
 }
 
-void say_overwritten(const char* of, const Record* record) {
-  report(report_line() << of << " at " << static_cast<const void*>(record) << " was overwritten");
+void say_overwritten(const char* call, const Record* record) {
+  report(report_line() << call << ": the record of a block at " << static_cast<const void*>(record)
+                       << " was overwritten");
 }
 
 }  // namespace hummock::modes::checked

@@ -61,9 +61,9 @@ void say_where(Line& line, const Slot* slot, const void* p) {
 }
 
 void say_life(const Slot* slot) {
-  say_event("allocated", relaxed(slot->allocated_in), relaxed(slot->allocated_by));
+  say_event("allocated", {relaxed(slot->allocated_by), relaxed(slot->allocated_in)});
   const uint32_t freed_in = relaxed(slot->freed_in);
-  if (is_freed(slot) && freed_in != 0) say_event("freed", freed_in, relaxed(slot->freed_by));
+  if (is_freed(slot) && freed_in != 0) say_event("freed", {relaxed(slot->freed_by), freed_in});
 }
 
 [[noreturn]] void report(const Line& line, const Slot* slot) {

@@ -15,10 +15,9 @@ namespace {
 constexpr unsigned kTogether = 29;
 struct Chunk {
   Chunk* next;   // the one that was begun after this, or a spare one
-  size_t bytes;  // of its blocks
-  uint32_t count;
-  bool awaited;               // it has blocks of a heap that may be destroyed
-  Record* blocks[kTogether];  // null: dropped with its heap
+  size_t bytes;  // of its blocks, and of heaps that end when these have left
+  size_t count;
+  Record* blocks[kTogether];
 };
 static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
 
@@ -26,7 +25,7 @@ static_assert(sizeof(void*) < 8 || sizeof(Chunk) == 256);
 os::Lock<os::Rank::checked> lock;
 Chunk* oldest;
 Chunk* newest;
-size_t bytes;  // of all blocks
+size_t bytes;  // of all chunks
 Chunk* spare;
 
 // The last blocks that are too large for the quarantine keep their addresses but not their memory, so that a
@@ -48,7 +47,6 @@ Chunk* add_chunk() {
   chunk->next = nullptr;
   chunk->bytes = 0;
   chunk->count = 0;
-  chunk->awaited = false;
   (newest != nullptr ? newest->next : oldest) = chunk;
   newest = chunk;
   return chunk;
@@ -60,16 +58,9 @@ bool push(Record* record, size_t most) {
   if (chunk == nullptr || chunk->count == kTogether || chunk->bytes > most / 32) chunk = add_chunk();
   if (chunk == nullptr) return false;
   chunk->blocks[chunk->count++] = record;
-  chunk->awaited |= record->foreign;
   chunk->bytes += record->room();
   bytes += record->room();
   return true;
-}
-
-// hummock_heap_destroy waits for blocks that other threads took out of quarantine and still hold. Heaps of
-// this mode itself are never destroyed.
-void note_leaving(const Record* record) {
-  if (record->foreign) __atomic_fetch_add(&heap_of(record)->leaving, 1, __ATOMIC_RELAXED);
 }
 
 // Takes out what exceeds the bound, oldest first; there is some.
@@ -79,9 +70,6 @@ Chunk* take_oldest(size_t most) {
   for (; oldest != nullptr && bytes > most; oldest = last->next) {
     last = oldest;
     bytes -= last->bytes;
-    for (unsigned i = 0; last->awaited && i < last->count; ++i) {
-      if (last->blocks[i] != nullptr) note_leaving(last->blocks[i]);
-    }
   }
   last->next = nullptr;
   if (oldest == nullptr) newest = nullptr;
@@ -96,14 +84,13 @@ Record* exchange_hollow(Record* record) {
   Record*& place = hollow[next_hollow++ % kHollow];
   Record* before = place;
   place = record;
-  if (before != nullptr) note_leaving(before);
   return before;
 }
 
 // ---- Out of quarantine for good -----------------------------------------------------------------
 
 void end(Record* record) {
-  if (!is_whole(record)) say_overwritten("the record of a freed block", record);
+  if (!is_whole(record)) say_overwritten("free", record);
   check_guards("free", record);
   check_poison("free", record);
   // The state first: who sees the other seal, sees this (check_all).
@@ -118,34 +105,25 @@ class Leavers {
   ~Leavers() { give_back(); }
   void add(Record* record) {
     SlabHeader* header = pages::find_slab(record);
-    if (header->user != heap_) {
-      give_back();
-      heap_ = header->user;
-      foreign_ = record->foreign;
-    }
+    if (header->user != heap_) give_back();
+    heap_ = header->user;
     blocks_[count_++] = {header, record};
   }
 
  private:
   void give_back() {
     if (count_ != 0) heap::user_take_back(heap_, blocks_, count_);
-    // release: pairs with the acquire of all_left; all that was to be done with the blocks is done.
-    if (foreign_) __atomic_fetch_sub(&heap_->leaving, count_, __ATOMIC_RELEASE);
     count_ = 0;
   }
 
   UserHeap* heap_ = nullptr;
-  bool foreign_ = false;
   unsigned count_ = 0;
   heap::OwnBlock blocks_[kTogether];
 };
 
 void let_go(Record* record) {
   end(record);
-  if (record->hollow && !allow_inside(record)) {  // its addresses are lost
-    if (record->foreign) __atomic_fetch_sub(&heap_of(record)->leaving, 1, __ATOMIC_RELEASE);
-    return;
-  }
+  if (record->hollow && !allow_inside(record)) return;  // its addresses are lost
   Leavers leavers;
   leavers.add(record);
 }
@@ -157,13 +135,11 @@ void fetch(const Record* record) {
 void let_go(Chunk* chunk) {
   constexpr unsigned kAhead = 6;
   Leavers leavers;
-  for (unsigned i = 0; i < chunk->count && i < kAhead; ++i) fetch(chunk->blocks[i]);
-  for (unsigned i = 0; i < chunk->count; ++i) {
+  for (size_t i = 0; i < chunk->count && i < kAhead; ++i) fetch(chunk->blocks[i]);
+  for (size_t i = 0; i < chunk->count; ++i) {
     if (i + kAhead < chunk->count) fetch(chunk->blocks[i + kAhead]);
-    Record* record = chunk->blocks[i];
-    if (record == nullptr) continue;
-    end(record);
-    leavers.add(record);
+    end(chunk->blocks[i]);
+    leavers.add(chunk->blocks[i]);
   }
 }
 
@@ -176,16 +152,6 @@ void let_go_all(Chunk* chunks) {
   os::LockGuard guard(lock);
   last->next = spare;
   spare = chunks;
-}
-
-// Waits until nobody holds a block of the heap that he took out of quarantine; no more come. It takes as long
-// as a few frees, unless he stopped for good: to report something, or under the very signal we run in.
-bool all_left(const UserHeap* heap) {
-  for (int i = 0; __atomic_load_n(&heap->leaving, __ATOMIC_ACQUIRE) != 0; ++i) {
-    if (i == 2000) return false;
-    i < 1000 ? os::yield() : os::sleep_ms(1);
-  }
-  return true;
 }
 
 void put_hollow(Record* record) {
@@ -209,7 +175,6 @@ void put_in_quarantine(Record* record) {
   {
     os::LockGuard guard(lock);
     taken = push(record, most);
-    if (!taken) note_leaving(record);
     surplus = take_surplus(most);
   }
   if (!taken) let_go(record);
@@ -233,23 +198,16 @@ void empty_quarantine() {
   }
 }
 
-bool drop_from_quarantine(UserHeap* heap) {
+void charge_quarantine(size_t kept) {
+  Chunk* surplus;
   {
     os::LockGuard guard(lock);
-    for (Chunk* chunk = oldest; chunk != nullptr; chunk = chunk->next) {
-      for (unsigned i = 0; chunk->awaited && i < chunk->count; ++i) {
-        Record*& record = chunk->blocks[i];
-        if (record == nullptr || heap_of(record) != heap) continue;
-        bytes -= record->room();
-        chunk->bytes -= record->room();
-        record = nullptr;
-      }
-    }
-    for (Record*& record : hollow) {
-      if (record != nullptr && heap_of(record) == heap) record = nullptr;
-    }
+    if (newest == nullptr) return;
+    newest->bytes += kept;
+    bytes += kept;
+    surplus = take_surplus(options::values.quarantine);
   }
-  return all_left(heap);
+  if (surplus != nullptr) let_go_all(surplus);
 }
 
 void lock_for_fork() {

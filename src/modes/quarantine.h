@@ -10,9 +10,9 @@ namespace hummock::modes::checked {
 void put_in_quarantine(Record* record);
 // Gives all of them back: memory is short.
 void empty_quarantine();
-// Takes the blocks of a heap that ends out of it. Afterwards nobody is about to give one back, and no more
-// come. False: a thread stopped for good while it had such a block.
-bool drop_from_quarantine(UserHeap* heap);
+// A heap has ended whose blocks are all in here, or on their way out; until they have left it keeps so many
+// bytes beside them. They count like blocks.
+void charge_quarantine(size_t kept);
 
 }  // namespace hummock::modes::checked
 

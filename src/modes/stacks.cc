@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/annotate.h"
+#include "base/bits.h"
 #include "base/message.h"
 #include "base/system.h"
 #include "pages/metadata.h"
@@ -68,17 +69,20 @@ char* pool_at(size_t index) {
 // Room that nobody else has; null: no memory, or there are enough stacks.
 Stack* new_stack(unsigned count) {
   const size_t bytes = offsetof(Stack, frames) + count * sizeof(void*);
-  for (;;) {
-    if (__atomic_load_n(&used, __ATOMIC_RELAXED) >= kPools * kPool) return nullptr;
-    const size_t place = __atomic_fetch_add(&used, bytes, __ATOMIC_RELAXED);
-    if (place + bytes > kPools * kPool) return nullptr;
-    if (place / kPool != (place + bytes - 1) / kPool) continue;  // it would be in two pools
-    char* pool = pool_at(place / kPool);
+  size_t before = __atomic_load_n(&used, __ATOMIC_RELAXED);
+  size_t place;
+  char* pool;
+  do {
+    const bool fits = before % kPool + bytes <= kPool;
+    place = fits ? before : base::align_up(before, kPool);
+    if (place >= kPools * kPool) return nullptr;
+    pool = pool_at(place / kPool);
     if (pool == nullptr) return nullptr;
-    auto* stack = reinterpret_cast<Stack*>(pool + place % kPool);
-    stack->number = static_cast<StackNumber>(1 + place / kUnit);
-    return stack;
-  }
+  } while (
+      !__atomic_compare_exchange_n(&used, &before, place + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  auto* stack = reinterpret_cast<Stack*>(pool + place % kPool);
+  stack->number = static_cast<StackNumber>(1 + place / kUnit);
+  return stack;
 }
 
 // If two threads bring the same stack at once, one of the two copies may be wasted.
@@ -113,9 +117,10 @@ StackNumber current_stack(unsigned most) {
   return found != 0 ? found : keep(frames, count, hash);
 }
 
-void say_event(const char* what, uint32_t thread, StackNumber number) {
-  const Stack* stack = stack_of(number);
-  base::say(trace::report_line() << "  " << what << " by thread " << thread << (stack != nullptr ? ":" : ""));
+void say_event(const char* what, Event event) {
+  const Stack* stack = stack_of(event.stack);
+  base::say(trace::report_line() << "  " << what << " by thread " << event.thread
+                                 << (stack != nullptr ? ":" : ""));
   if (stack != nullptr) trace::print_frames(stack->frames, static_cast<unsigned>(stack->count));
 }
 

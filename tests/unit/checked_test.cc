@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "heap/user.h"
 #include "modes/checked.h"
 #include "modes/checked_record.h"
 #include "support/capture.h"
@@ -295,39 +294,4 @@ TEST_CASE("calloc is zero, also where blocks were used and poisoned") {
   REQUIRE(grown != nullptr);
   CHECK(support::all_zero(grown, 0, 9000));
   hummock_free(grown);
-}
-
-TEST_CASE("a heap ends with its blocks, live or in quarantine") {
-  hummock_heap_t* heap = hummock_heap_create();
-  REQUIRE(heap != nullptr);
-  for (const size_t size : kSizes) {
-    char* block = static_cast<char*>(hummock_heap_malloc(heap, size));
-    REQUIRE(block != nullptr);
-    CHECK(hummock_usable_size(block) == size);
-    hummock_heap_free(heap, hummock_heap_malloc(heap, size));
-  }
-  char* moved = static_cast<char*>(hummock_realloc(hummock_heap_malloc(heap, 10), 1000));
-  CHECK(hummock_usable_size(moved) == 1000);
-  hummock_heap_destroy(heap);
-  CHECK_FALSE(ending_of([] {
-                empty_quarantine();
-                checked::check_all();
-              }).aborted);
-}
-
-TEST_CASE("a heap one of whose blocks somebody holds for good stays, but not in the child of a fork") {
-  hummock_heap_t* handle = hummock_heap_create();
-  REQUIRE(handle != nullptr);
-  auto* heap = reinterpret_cast<hummock::heap::UserHeap*>(handle);
-  heap->leaving = 1;  // as a thread would that took a block out of quarantine
-  const Ending child = ending_of([&] {
-    hummock_heap_destroy(handle);
-    if (heap->used) abort();
-  });
-  CHECK_FALSE(child.aborted);
-  hummock_heap_destroy(handle);
-  CHECK(heap->used);
-  heap->leaving = 0;
-  hummock_heap_destroy(handle);
-  CHECK_FALSE(heap->used);
 }
