@@ -162,7 +162,13 @@ void bad_pointer(const char* call, const void* p, slab::End end) {
   } else {
     line << "not a block of this allocator (stack, static, other memory, or freed and given back)";
   }
-  end(line << slab::kSeeMore);
+  end(line << slab::see_more());
+  abort();
+}
+
+void destroyed_before(const char* call, const UserHeap* heap, slab::End end) {
+  end(Line() << call << "(" << static_cast<const void*>(heap) << "): the heap was destroyed before"
+             << slab::see_more());
   abort();
 }
 
@@ -182,7 +188,7 @@ void bad_bin(const void* p, unsigned size_class) {
   } else {
     line << p << " was written to, after it was freed or past the end of another block";
   }
-  base::die(line << slab::kSeeMore);
+  base::die(line << slab::see_more());
 }
 
 void check_claim(const char* call, const void* p, size_t room, size_t claimed, size_t align) {

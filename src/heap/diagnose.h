@@ -10,6 +10,9 @@ namespace hummock::heap {
 // handler if there is one. A caller that holds a lock or has changed something passes base::die.
 [[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
+// `call` was given a first-class heap that was destroyed. The same.
+[[noreturn]] void destroyed_before(const char* call, const UserHeap* heap, slab::End end = base::refuse);
+
 // Aborts with a message unless p is the start of a live block of the slab. A block that another thread frees
 // at this very moment may still seem live.
 void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end = base::refuse);

@@ -62,7 +62,7 @@ void* allocate_large(UserHeap* owner, size_t size, size_t align, bool* zeroed) {
 void claimed_before(const char* call, const void* start) {
   base::die(base::Line() << call << "(" << start
                          << "): double free: another thread freed the block at the same time"
-                         << slab::kSeeMore);
+                         << slab::see_more());
 }
 
 Kind claim_large(const char* call, SlabHeader* header) {

@@ -239,11 +239,10 @@ void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
 }
 
 size_t user_end(UserHeap* heap) {
-  hide_user_heap(heap);
   size_t kept;
   {
     os::LockGuard guard(heap->lock);
-    heap->ending = true;
+    set_relaxed(heap->ending, true);
     kept = sizeof *heap + sparse_bytes(heap->full);
     for (SlabList& slabs : heap->open) {
       destroy_spare(slabs);
@@ -257,6 +256,7 @@ size_t user_end(UserHeap* heap) {
 
 void user_destroy(UserHeap* heap) {
   if (is_checked()) return modes::checked::destroy(heap);
+  if (!end_use(heap)) destroyed_before("hummock_heap_destroy", heap);
   {
     os::LockGuard guard(heap->lock);
     for (SlabList& slabs : heap->open) destroy_all(slabs);

@@ -12,10 +12,10 @@ namespace hummock::heap {
 // Records are never unmapped, like those of thread heaps. `lock` guards all fields that do not say otherwise.
 struct UserHeap {
   os::Lock<os::Rank::heap> lock;
-  bool used;      // else it is ending, or the record is in the pool. This and the next atomic, relaxed
+  bool used;      // else it is ending, or the record is in the pool. This and the next two atomic, relaxed
   bool internal;  // Hummock's own, unknown to the program
-  bool samples;   // internal: of sampled blocks (modes/sampling.h)
   bool ending;    // destroyed in checked mode: it goes with the last of its blocks
+  bool samples;   // internal: of sampled blocks (modes/sampling.h)
   SlabList open[slab::kClasses];  // slabs that may have free blocks; all but the first surely have
   SlabList full;                  // the others, of all classes
   SlabList large;                 // its blocks above 64 KiB
@@ -55,16 +55,16 @@ struct OwnBlock {
   void* start;
 };
 void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count);
-// As user_destroy, for a heap some of whose blocks will be taken back: it goes with the last one. Returns the
-// bytes that it keeps until then, about.
+// The end of a heap some of whose blocks will be taken back: it goes with the last one. Returns the bytes
+// that it keeps until then, about.
 size_t user_end(UserHeap* heap);
 
 // ---- Records (heap/user_record.cc) ---------------------------------------------------------------
 
 // Takes a record from the pool; null: no memory. One that is not internal counts as the program's.
 UserHeap* new_user_heap(bool internal = false);
-// The heap counts as the program's no more, and has no name.
-void hide_user_heap(UserHeap* heap);
+// The heap is the program's no more. False: it was not any more.
+bool end_use(UserHeap* heap);
 // Returns a record with nothing left in it to the pool.
 void delete_user_heap(UserHeap* heap);
 // The records of all first-class heaps that ever existed, linked by next_record.

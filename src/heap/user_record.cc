@@ -8,7 +8,7 @@ namespace {
 os::Lock<os::Rank::user_pool> pool_lock;
 UserHeap* records;  // all there ever were. Atomic: pushed with release
 UserHeap* pool;     // those not in use. Guarded by pool_lock.
-size_t number;      // of the program's. Guarded by pool_lock.
+size_t number;      // of the program's. Atomic, relaxed
 base::List<UserHeap, &UserHeap::next, &UserHeap::prev> in_use;  // guarded by pool_lock: for fork
 
 UserHeap* from_pool() {
@@ -30,36 +30,31 @@ UserHeap* new_record() {
   return heap;
 }
 
-// The caller has the lock.
-void hide(UserHeap* heap) {
-  heap->name[0] = '\0';
-  set_relaxed(heap->used, false);
-  number -= !relaxed(heap->internal);
-}
-
 }  // namespace
 
 UserHeap* new_user_heap(bool internal) {
   UserHeap* heap = new_record();
   if (heap == nullptr) return nullptr;
-  os::LockGuard guard(pool_lock);
   set_relaxed(heap->internal, internal);
   set_relaxed(heap->used, true);
+  if (!internal) __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
+  os::LockGuard guard(pool_lock);
   in_use.push_front(heap);
-  number += !internal;
   return heap;
 }
 
-void hide_user_heap(UserHeap* heap) {
-  os::LockGuard guard(pool_lock);
-  hide(heap);
+bool end_use(UserHeap* heap) {
+  if (!__atomic_exchange_n(&heap->used, false, __ATOMIC_RELAXED)) return false;
+  heap->name[0] = '\0';
+  if (!relaxed(heap->internal)) __atomic_fetch_sub(&number, 1, __ATOMIC_RELAXED);
+  return true;
 }
 
 void delete_user_heap(UserHeap* heap) {
-  os::LockGuard guard(pool_lock);
-  if (relaxed(heap->used)) hide(heap);
+  end_use(heap);
   set_relaxed(heap->internal, false);
-  heap->ending = false;
+  set_relaxed(heap->ending, false);
+  os::LockGuard guard(pool_lock);
   in_use.remove(heap);
   heap->next = pool;
   pool = heap;
@@ -70,8 +65,7 @@ const UserHeap* all_user_heaps() {
 }
 
 size_t count_user_heaps() {
-  os::LockGuard guard(pool_lock);
-  return number;
+  return relaxed(number);
 }
 
 void lock_user_heaps() {

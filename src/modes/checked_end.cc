@@ -5,6 +5,7 @@
 #include "modes/checked.h"
 #include "modes/checked_record.h"
 #include "modes/quarantine.h"
+#include "os/os.h"
 
 namespace hummock::modes::checked {
 namespace {
@@ -47,19 +48,27 @@ int look_and_claim(void* context, void* block, size_t size) {
   return 1;
 }
 
-Found walk(UserHeap* heap, int (*visit)(void*, void*, size_t)) {
-  Found found = {};
-  os::LockGuard guard(heap->lock);
-  // Other heaps of Hummock's own have no records.
-  if (!relaxed(heap->internal) || is_process_heap(heap)) walk_held(heap, {visit, &found});
-  return found;
+// Whoever has the heap's lock may have stopped for good: above all this very thread, if a handler of a signal
+// ends the program, or another that waits for a lock of this one.
+bool lock_in_time(UserHeap* heap) {
+  constexpr int kTries = 200;
+  for (int i = 0; !heap->lock.try_lock(); ++i) {
+    if (i == kTries) return false;
+    i < kTries / 2 ? os::yield() : os::sleep_ms(1);
+  }
+  return true;
 }
 
 }  // namespace
 
 void destroy(UserHeap* heap) {
   const char* call = "hummock_heap_destroy";
-  Found found = walk(heap, look_and_claim);
+  if (!end_use(heap)) say_destroyed(call, heap);
+  Found found = {};
+  {
+    os::LockGuard guard(heap->lock);
+    walk_held(heap, {look_and_claim, &found});
+  }
   if (found.unsound != nullptr) say_unsound(call, found.unsound);
   while (Record* record = found.live) {
     found.live = record->next;
@@ -72,8 +81,11 @@ void check_all() {
   if (!heap::is_checked()) return;
   for (const UserHeap* each = heap::all_user_heaps(); each != nullptr; each = each->next_record) {
     auto* heap = const_cast<UserHeap*>(each);
-    if (heap->lock.is_mine()) continue;  // a handler of a signal ends the program
-    const Found found = walk(heap, look);
+    if ((!relaxed(heap->used) && !relaxed(heap->ending)) || !lock_in_time(heap)) continue;
+    Found found = {};
+    // Other heaps of Hummock's own have no records.
+    if (!relaxed(heap->internal) || is_process_heap(heap)) walk_held(heap, {look, &found});
+    heap->lock.unlock();
     if (found.unsound != nullptr) say_unsound("at the end", found.unsound);
   }
 }

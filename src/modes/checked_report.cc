@@ -58,6 +58,10 @@ void say_not_block(const char* call, const void* p) {
          record);
 }
 
+void say_destroyed(const char* call, const UserHeap* heap) {
+  heap::destroyed_before(call, heap, say_bad_pointer);
+}
+
 void say_array(const char* call, Record* record) {
   report(line_of_block(call, record) << "the block is of operator new[], only delete[] may free it", record);
 }

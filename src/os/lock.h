@@ -36,10 +36,6 @@ class LockWord {
  public:
   // For who knows that no other thread is left: somebody was stopped inside.
   bool is_held() const { return __atomic_load_n(&state_, __ATOMIC_RELAXED) != 0; }
-  // For a handler of a signal: the thread was interrupted inside.
-  bool is_mine() const {
-    return (__atomic_load_n(&state_, __ATOMIC_RELAXED) & ~(kWaited | kForks)) == thread_address();
-  }
 
  protected:
   bool take_free() {

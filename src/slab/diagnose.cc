@@ -19,7 +19,7 @@ struct Seen {
 
 void double_free(const SlabHeader* slab, const void* block, const char* call, End end) {
   end(base::Line() << call << "(" << block << "): double free: the block of " << row_of(slab).block_size
-                   << " bytes is free already" << kSeeMore);
+                   << " bytes is free already" << see_more());
 }
 
 void corrupted(const SlabHeader* slab, const char* what) {
@@ -42,7 +42,7 @@ void corrupted(const SlabHeader* slab, const char* what) {
     }
     from = block;
   }
-  base::die(line << kSeeMore);
+  base::die(line << see_more());
 }
 
 }  // namespace hummock::slab

@@ -372,7 +372,7 @@ void check_block(const SlabHeader* slab, const void* block, const char* call, En
   } else {
     line << "points into a slab of " << row.block_size << "-byte blocks where no block was ever handed out";
   }
-  end(line << kSeeMore);
+  end(line << see_more());
 }
 
 }  // namespace hummock::slab

@@ -4,6 +4,7 @@
 #define HUMMOCK_SLAB_SLAB_H
 
 #include "base/message.h"
+#include "base/options.h"
 #include "os/os.h"
 #include "pages/pages.h"
 #include "slab/free_block.h"
@@ -300,7 +301,9 @@ void double_free(const SlabHeader* slab, const void* block, const char* call, En
 bool has_emptied(const SlabHeader* slab, uint32_t count);
 
 // Ends each message about misuse.
-inline constexpr const char* kSeeMore = "; HUMMOCK_CHECKED=on tells more";
+inline const char* see_more() {
+  return options::values.checked ? "" : "; HUMMOCK_CHECKED=on tells more";
+}
 
 }  // namespace hummock::slab
 

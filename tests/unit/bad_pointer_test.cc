@@ -94,6 +94,22 @@ TEST_CASE("the handler hears of pointers that are no blocks") {
   hummock_on_bad_pointer(nullptr);
 }
 
+TEST_CASE("a heap that is destroyed twice is told, and handed out once") {
+  if (checked()) return;
+  REQUIRE(hummock_on_bad_pointer(leave) == 0);
+  hummock_heap_t* heap = hummock_heap_create();
+  hummock_heap_destroy(heap);
+  const std::string message = message_of([&] { hummock_heap_destroy(heap); });
+  CHECK(contains(message, "hummock_heap_destroy("));
+  CHECK(contains(message, "the heap was destroyed before"));
+  hummock_heap_t* first = hummock_heap_create();
+  hummock_heap_t* second = hummock_heap_create();
+  CHECK(first != second);
+  hummock_heap_destroy(first);
+  hummock_heap_destroy(second);
+  hummock_on_bad_pointer(nullptr);
+}
+
 TEST_CASE("no lock is held when the handler leaves") {
   if (checked()) return;
   REQUIRE(hummock_on_bad_pointer(leave) == 0);

@@ -182,3 +182,37 @@ TEST_CASE("a destroyed heap is no more the program's, though blocks of it rest i
   empty_quarantine();
   CHECK_FALSE(record->ending);
 }
+
+TEST_CASE("a heap that was destroyed is told to whoever destroys or uses it") {
+  const Ending again = ending_of([] {
+    Heap heap;
+    heap.block_of(100);
+    heap.destroy();
+    heap.destroy();
+  });
+  CHECK(again.aborted);
+  CHECK(contains(again.said, "hummock_heap_destroy(0x"));
+  CHECK(contains(again.said, "the heap was destroyed before"));
+  const Ending used = ending_of([] {
+    Heap heap;
+    heap.destroy();
+    heap.block_of(100);
+  });
+  CHECK(used.aborted);
+  CHECK(contains(used.said, "hummock_heap_malloc(0x"));
+  CHECK(contains(used.said, "the heap was destroyed before"));
+}
+
+// A handler of a signal that ends the program may have interrupted this thread in a heap, or one that others
+// wait for with their heaps' locks.
+TEST_CASE("the end of the program waits for no heap") {
+  Heap heap;
+  auto* record = reinterpret_cast<hummock::heap::UserHeap*>(heap.handle);
+  heap.block_of(100)[100] = 1;
+  CHECK_FALSE(ending_of([&] {
+                record->lock.lock();
+                checked::check_all();
+                record->lock.unlock();
+              }).aborted);
+  CHECK(ending_of([] { checked::check_all(); }).aborted);
+}
