@@ -159,9 +159,9 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(3) void* hummock_heap_memalign(
 /* Frees a block of this heap. A block of another heap is misuse, and is reported. */
 HUMMOCK_EXPORT void hummock_heap_free(hummock_heap_t* heap, void* block) HUMMOCK_NOEXCEPT;
 /* Frees every block of the heap, and the heap itself. No other thread may use it during the call or later.
- * NULL does nothing; a heap that was destroyed before is reported, while its handle is not a new heap's. Cost:
- * one step for each slab, not for each block. In checked mode its blocks are checked
- * first, and then rest in quarantine like any freed block: one step for each. */
+ * NULL does nothing. A heap that was destroyed before is reported, while its handle is not a new heap's.
+ * Cost: one step for each slab, not for each block. In checked mode it checks each block first, and puts it
+ * into quarantine like any freed block. */
 HUMMOCK_EXPORT void hummock_heap_destroy(hummock_heap_t* heap) HUMMOCK_NOEXCEPT;
 /* Fills `out`, as far as its `size` field says. Returns 0, or EINVAL. */
 HUMMOCK_EXPORT int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t* out) HUMMOCK_NOEXCEPT;
