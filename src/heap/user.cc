@@ -72,9 +72,23 @@ void* take_small(UserHeap* heap, unsigned size_class) {
 
 void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
-  *zeroed = false;
   if (size_class != 0) return take_small(heap, size_class);
   return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
+}
+
+// A mark of 0 is not written.
+void* take_with(UserHeap* heap, size_t align, size_t size, uintptr_t mark, bool* zeroed) {
+  *zeroed = false;
+  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+  void* block;
+  {
+    os::LockGuard guard(heap->lock);
+    block = take_locked(heap, align, size, zeroed);
+    if (block != nullptr && mark != 0) slab::link_word(block) = mark;
+  }
+  if (block == nullptr) return no_memory();
+  tell_if_limited();
+  return block;
 }
 
 // A class's only slab stays where little of it was ever used: else a block that comes and goes would make one
@@ -94,7 +108,7 @@ void give_small(UserHeap* heap, SlabHeader* slab, void* p) {
     open.push_front(slab);
   }
   slab::put_block(slab, p);
-  if (slab->live != 0 || (!heap->ending && is_spare(open, slab))) return;
+  if (slab->live != 0 || (!heap->closed && is_spare(open, slab))) return;
   open.remove(slab);
   slab::destroy(slab);
   if (tick_pending()) tick(kCallsAfterFree);
@@ -156,16 +170,9 @@ UserHeap* user_create() {
 }
 
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero) {
-  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
-  bool zeroed = false;
-  void* block;
-  {
-    os::LockGuard guard(heap->lock);
-    block = take_locked(heap, align, size, &zeroed);
-  }
-  if (block == nullptr) return no_memory();
-  tell_if_limited();
-  if (!zero || zeroed) return block;
+  bool zeroed;
+  void* block = take_with(heap, align, size, 0, &zeroed);
+  if (block == nullptr || !zero || zeroed) return block;
   const Block found = find_block("calloc", block);
   if (found.is_large()) {
     clear_large(found.header);
@@ -209,16 +216,7 @@ void user_give(UserHeap* heap, void* p) {
 }
 
 void* user_take_marked(UserHeap* heap, size_t size, uintptr_t mark, bool* zeroed) {
-  if (size > PTRDIFF_MAX) return no_memory();
-  void* block;
-  {
-    os::LockGuard guard(heap->lock);
-    block = take_locked(heap, 0, size, zeroed);
-    if (block != nullptr) slab::link_word(block) = mark;
-  }
-  if (block == nullptr) return no_memory();
-  tell_if_limited();
-  return block;
+  return take_with(heap, 0, size, mark, zeroed);
 }
 
 void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
@@ -233,7 +231,7 @@ void user_take_back(UserHeap* heap, const OwnBlock* blocks, unsigned count) {
         release_large(header, claim_large("free", header));
       }
     }
-    ends = heap->ending && is_empty(heap);
+    ends = heap->closed && is_empty(heap);
   }
   if (ends) delete_user_heap(heap);
 }
@@ -242,7 +240,7 @@ size_t user_end(UserHeap* heap) {
   size_t kept;
   {
     os::LockGuard guard(heap->lock);
-    set_relaxed(heap->ending, true);
+    heap->closed = true;
     kept = sizeof *heap + sparse_bytes(heap->full);
     for (SlabList& slabs : heap->open) {
       destroy_spare(slabs);

@@ -9,12 +9,16 @@
 
 namespace hummock::heap {
 
+// pooled → used → ending → pooled. The thread that brings a heap to ending destroys it. In checked mode it
+// stays so until the last of its blocks has left the quarantine.
+enum class Life : uint8_t { pooled, used, ending };
+
 // Records are never unmapped, like those of thread heaps. `lock` guards all fields that do not say otherwise.
 struct UserHeap {
   os::Lock<os::Rank::heap> lock;
-  bool used;      // else it is ending, or the record is in the pool. This and the next two atomic, relaxed
-  bool internal;  // Hummock's own, unknown to the program
-  bool ending;    // destroyed in checked mode: it goes with the last of its blocks
+  Life life;      // atomic, relaxed
+  bool internal;  // Hummock's own, unknown to the program. Atomic, relaxed
+  bool closed;    // ending, and only blocks in quarantine are left: it goes with the last of them
   bool samples;   // internal: of sampled blocks (modes/sampling.h)
   SlabList open[slab::kClasses];  // slabs that may have free blocks; all but the first surely have
   SlabList full;                  // the others, of all classes
@@ -63,7 +67,7 @@ size_t user_end(UserHeap* heap);
 
 // Takes a record from the pool; null: no memory. One that is not internal counts as the program's.
 UserHeap* new_user_heap(bool internal = false);
-// The heap is the program's no more. False: it was not any more.
+// From used to ending: the heap is the program's no more. False: it was not in use.
 bool end_use(UserHeap* heap);
 // Returns a record with nothing left in it to the pool.
 void delete_user_heap(UserHeap* heap);

@@ -36,7 +36,7 @@ UserHeap* new_user_heap(bool internal) {
   UserHeap* heap = new_record();
   if (heap == nullptr) return nullptr;
   set_relaxed(heap->internal, internal);
-  set_relaxed(heap->used, true);
+  set_relaxed(heap->life, Life::used);
   if (!internal) __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED);
   os::LockGuard guard(pool_lock);
   in_use.push_front(heap);
@@ -44,7 +44,11 @@ UserHeap* new_user_heap(bool internal) {
 }
 
 bool end_use(UserHeap* heap) {
-  if (!__atomic_exchange_n(&heap->used, false, __ATOMIC_RELAXED)) return false;
+  Life life = Life::used;
+  Life ending = Life::ending;
+  if (!__atomic_compare_exchange(&heap->life, &life, &ending, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    return false;
+  }
   heap->name[0] = '\0';
   if (!relaxed(heap->internal)) __atomic_fetch_sub(&number, 1, __ATOMIC_RELAXED);
   return true;
@@ -53,7 +57,8 @@ bool end_use(UserHeap* heap) {
 void delete_user_heap(UserHeap* heap) {
   end_use(heap);
   set_relaxed(heap->internal, false);
-  set_relaxed(heap->ending, false);
+  heap->closed = false;
+  set_relaxed(heap->life, Life::pooled);
   os::LockGuard guard(pool_lock);
   in_use.remove(heap);
   heap->next = pool;

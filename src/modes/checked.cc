@@ -80,7 +80,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
     return heap::no_memory();
   }
   const uint32_t thread = trace::thread_number();
-  if (heap != nullptr && !relaxed(heap->used)) {
+  if (heap != nullptr && relaxed(heap->life) != heap::Life::used) {
     say_destroyed(zero         ? "hummock_heap_calloc"
                   : align != 0 ? "hummock_heap_memalign"
                                : "hummock_heap_malloc",

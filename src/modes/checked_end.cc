@@ -48,13 +48,27 @@ int look_and_claim(void* context, void* block, size_t size) {
   return 1;
 }
 
-// Whoever has the heap's lock may have stopped for good: above all this very thread, if a handler of a signal
-// ends the program, or another that waits for a lock of this one.
-bool lock_in_time(UserHeap* heap) {
-  constexpr int kTries = 200;
-  for (int i = 0; !heap->lock.try_lock(); ++i) {
-    if (i == kTries) return false;
-    i < kTries / 2 ? os::yield() : os::sleep_ms(1);
+// Whoever has a heap's lock may have stopped for good: above all this very thread, if a handler of a signal
+// ends the program, or another that waits for a lock of this one. So all locks together are waited for this
+// often, for 1 ms; each for a quarter of what is left.
+constexpr unsigned kPatience = 200;
+
+// A thread that takes the lock again and again lets go of it between.
+bool lock_between(UserHeap* heap) {
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries; ++i) {
+    if (heap->lock.try_lock()) return true;
+    os::pause_cpu();
+  }
+  return false;
+}
+
+bool lock_in_time(UserHeap* heap, unsigned* patience) {
+  const unsigned least = *patience - *patience / 4;
+  while (!lock_between(heap)) {
+    if (*patience == least) return false;
+    --*patience;
+    os::sleep_ms(1);
   }
   return true;
 }
@@ -79,9 +93,10 @@ void destroy(UserHeap* heap) {
 
 void check_all() {
   if (!heap::is_checked()) return;
+  unsigned patience = kPatience;
   for (const UserHeap* each = heap::all_user_heaps(); each != nullptr; each = each->next_record) {
     auto* heap = const_cast<UserHeap*>(each);
-    if ((!relaxed(heap->used) && !relaxed(heap->ending)) || !lock_in_time(heap)) continue;
+    if (relaxed(heap->life) == heap::Life::pooled || !lock_in_time(heap, &patience)) continue;
     Found found = {};
     // Other heaps of Hummock's own have no records.
     if (!relaxed(heap->internal) || is_process_heap(heap)) walk_held(heap, {look, &found});

@@ -39,7 +39,7 @@ HUMMOCK_RACY void list_heaps(hummock_figures_t* out) {
   const heap::UserHeap* const first = heap::all_user_heaps();
   for (const heap::UserHeap* heap = first; heap != nullptr; heap = heap->next_record) ++number;
   for (const heap::UserHeap* heap = first; heap != nullptr; heap = heap->next_record, --number) {
-    if (!heap->used || heap->internal) continue;
+    if (heap->life != heap::Life::used || heap->internal) continue;
     if (out->heaps++ < HUMMOCK_PAGE_HEAPS) begin_row(&out->heap[out->heap_count++], heap, number);
   }
 }

@@ -10,13 +10,16 @@
 #include "modes/checked_record.h"
 #include "support/capture.h"
 #include "support/figures.h"
+#include "support/quarantine.h"
 #include "support/support.h"
 
 // Of this very program, so that the first block finds it in effect.
 const char* hummock_conf = "checked:on,stacks:8,quarantine:4M";
 
 namespace checked = hummock::modes::checked;
+using hummock::heap::Life;
 using support::contains;
+using support::empty_quarantine;
 using support::Ending;
 using support::ending_of;
 using support::figures;
@@ -39,13 +42,6 @@ struct Heap {
   void destroy() const { hummock_heap_destroy(handle); }
 };
 
-// Lets go of all that rests in quarantine; but for eight blocks too large for it.
-void empty_quarantine() {
-  REQUIRE(hummock_option_set("quarantine", "0") == 0);
-  hummock_free(hummock_malloc(1));
-  REQUIRE(hummock_option_set("quarantine", "4M") == 0);
-}
-
 struct Records {
   size_t all;
   size_t ending;
@@ -54,7 +50,7 @@ Records count_records() {
   Records count = {};
   for (auto* heap = hummock::heap::all_user_heaps(); heap != nullptr; heap = heap->next_record) {
     ++count.all;
-    count.ending += heap->ending;
+    count.ending += heap->life == Life::ending;
   }
   return count;
 }
@@ -176,11 +172,10 @@ TEST_CASE("a destroyed heap is no more the program's, though blocks of it rest i
   heap.destroy();
   CHECK(figures().heaps == before);
   auto* record = reinterpret_cast<hummock::heap::UserHeap*>(heap.handle);
-  CHECK_FALSE(record->used);
-  CHECK(record->ending);
+  CHECK(record->life == Life::ending);
   CHECK(record->name[0] == '\0');
   empty_quarantine();
-  CHECK_FALSE(record->ending);
+  CHECK(record->life == Life::pooled);
 }
 
 TEST_CASE("a heap that was destroyed is told to whoever destroys or uses it") {
@@ -201,6 +196,18 @@ TEST_CASE("a heap that was destroyed is told to whoever destroys or uses it") {
   CHECK(used.aborted);
   CHECK(contains(used.said, "hummock_heap_malloc(0x"));
   CHECK(contains(used.said, "the heap was destroyed before"));
+}
+
+// Another thread may be about to destroy it, and has not looked at its blocks.
+TEST_CASE("a heap whose destroy has begun is looked at when the program ends") {
+  const Ending ending = ending_of([] {
+    Heap heap;
+    heap.block_of(100)[100] = 1;
+    CHECK(end_use(reinterpret_cast<hummock::heap::UserHeap*>(heap.handle)));
+    checked::check_all();
+  });
+  CHECK(ending.aborted);
+  CHECK(contains(ending.said, "at the end(0x"));
 }
 
 // A handler of a signal that ends the program may have interrupted this thread in a heap, or one that others

@@ -10,6 +10,7 @@
 #include "modes/checked_record.h"
 #include "support/capture.h"
 #include "support/figures.h"
+#include "support/quarantine.h"
 #include "support/support.h"
 
 // Of this very program, so that the first block finds it in effect.
@@ -17,9 +18,11 @@ const char* hummock_conf = "checked:on,stacks:8";
 
 namespace checked = hummock::modes::checked;
 using support::contains;
+using support::empty_quarantine;
 using support::Ending;
 using support::ending_of;
 using support::figures;
+using support::Quarantine;
 
 namespace {
 
@@ -42,25 +45,6 @@ bool all_are(const char* bytes, unsigned char value, size_t size) {
 
 std::string number(size_t n) {
   return std::to_string(n);
-}
-
-// The quarantine's limit for a while.
-class Quarantine {
- public:
-  explicit Quarantine(const char* limit) {
-    REQUIRE(hummock_option_get("quarantine", before_, sizeof(before_)) == 0);
-    REQUIRE(hummock_option_set("quarantine", limit) == 0);
-  }
-  ~Quarantine() { hummock_option_set("quarantine", before_); }
-
- private:
-  char before_[64];
-};
-
-// Lets go of all that rests in quarantine.
-void empty_quarantine() {
-  Quarantine none("0");
-  hummock_free(block_of(1));
 }
 
 }  // namespace
