@@ -1,7 +1,7 @@
 // A program as it was written for smmalloc: a swarm of particles, which are born and die in several threads
 // at once, in pools of their own.
 //
-//   c++ smmalloc_swarm.cc $(pkg-config --cflags --libs hummock) && ./a.out
+//   c++ smmalloc_swarm.cc $(pkg-config --cflags --libs hummock-smmalloc) && ./a.out
 #include <smmalloc.h>
 
 #include <cstdio>
