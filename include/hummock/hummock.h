@@ -9,7 +9,8 @@
  *
  * Errors: a request that Hummock cannot serve returns NULL with errno = ENOMEM. Where POSIX or C23 let a
  * function fail for a bad argument, it returns EINVAL as they say. For an invalid pointer (freed twice, not
- * ours, inside a block) Hummock prints one line on standard error and aborts the process.
+ * ours, inside a block) Hummock prints one line on standard error and aborts the process; in checked mode,
+ * and for a guarded block, lines with stacks follow it.
  */
 #ifndef HUMMOCK_HUMMOCK_H
 #define HUMMOCK_HUMMOCK_H
@@ -88,7 +89,7 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(2)
     HUMMOCK_ALLOC_ALIGN(1) void* hummock_aligned_alloc(size_t alignment, size_t size) HUMMOCK_NOEXCEPT;
 
 /* As in POSIX: `alignment` must be a power of two and a multiple of sizeof(void*), else EINVAL; ENOMEM when
- * memory is short. Returns the error and does not set errno. On failure *out is untouched. */
+ * memory is short. Returns the error, and sets errno to it as glibc does. On failure *out is untouched. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD int hummock_posix_memalign(void** out, size_t alignment,
                                                             size_t size) HUMMOCK_NOEXCEPT;
 
@@ -117,8 +118,9 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(2) void* hummock_realloc_zer
 HUMMOCK_EXPORT size_t hummock_usable_size(const void* block) HUMMOCK_NOEXCEPT;
 
 /* The least usable size that malloc(size) would return; 0 when no block can be that large. A block of 4 KiB
- * or more may have up to a quarter more than `size`; a guarded block, or any block in checked mode, has
- * exactly `size`. Has no side effects. */
+ * to 64 KiB may have up to a quarter more than `size`, a larger one up to 64 KiB more. A guarded block, or
+ * any block in checked mode, has exactly `size`, and one of the space that serves malloc may have less than
+ * is said here. Has no side effects. */
 HUMMOCK_EXPORT size_t hummock_good_size(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Returns free memory of all threads to the system, except about `keep` bytes. Returns 1 when it released
@@ -156,7 +158,8 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(3) void* hummock_heap_reallo
 HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(3) void* hummock_heap_memalign(hummock_heap_t* heap,
                                                                                 size_t alignment,
                                                                                 size_t size) HUMMOCK_NOEXCEPT;
-/* Frees a block of this heap. A block of another heap is misuse, and is reported. */
+/* Frees a block of this heap. A block of another heap is misuse, and is reported. With a NULL heap it is
+ * hummock_free. */
 HUMMOCK_EXPORT void hummock_heap_free(hummock_heap_t* heap, void* block) HUMMOCK_NOEXCEPT;
 /* Frees every block of the heap, and the heap itself. No other thread may use it during the call or later.
  * NULL does nothing. A heap that was destroyed before is reported, while its handle is not a new heap's.

@@ -139,7 +139,7 @@ HUMMOCK_EXPORT uint32_t hummock_proxy_bucket_elements(const hummock_proxy_t* pro
 
 /* The calls so far of a proxy that counts them. */
 typedef struct hummock_proxy_stats {
-  size_t attempts;      /* requests, except those of 0 bytes */
+  size_t attempts;      /* requests, except those of 0 bytes, and those refused for size or alignment */
   size_t served;        /* by the pools */
   size_t fallback;      /* by the fallback */
   size_t by_size;       /* of these: too large, or aligned to more than 4,096 */

@@ -39,8 +39,9 @@ typedef struct hummock_space hummock_space_t;
 /* Thread modes.
  * OWNER: one thread allocates, without a lock: the one that created the space or called hummock_space_own.
  * Any thread may free, with one atomic exchange; the owner takes back at most 2 such blocks at each malloc.
- * All other calls of another thread fail with EPERM. In the child of a fork that another thread made, the
- * copy of the space must not be used. A cache keeps every size separately, so cache_step must be 0. It also
+ * Of another thread's calls usable_size, contains and stats work, too; shrink and trim return 0 with errno =
+ * EPERM, and all others fail with EPERM. In the child of a fork that another thread made, the copy of the
+ * space must not be used. A cache keeps every size separately, so cache_step must be 0. It also
  * shortens calls for longer blocks if they are freed in the order of their addresses. SPIN: threads take
  * turns in the order in which they came, and spin. Use it for fewer running threads than processors. A thread
  * that waits for one that is not running sleeps after some microseconds, by a system call. INHERIT: a lock
@@ -77,11 +78,14 @@ typedef struct hummock_space_options {
   uint32_t zero;          /* 1: malloc, memalign and realloc hand out zeros */
   uint32_t threads;       /* HUMMOCK_SPACE_OWNER, _SPIN, _INHERIT */
   uint32_t policy;        /* HUMMOCK_SPACE_DENSE, _PROVEN */
-  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none */
+  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none.
+                           * Not with PROVEN */
   uint32_t cache_step;    /* sizes are rounded up to multiples of it; a power of two ≥ 16; 0: 32 */
   uint32_t cache_largest; /* largest size kept; at most 64 × cache_step, OWNER 256 KiB; 0: 1024, OWNER 4096 */
-  uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one */
-  void* memory;           /* the caller's, aligned to 64, `initial` bytes; NULL: the system's */
+  uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one; needs
+                           * INHERIT, no cache and no no_fork */
+  void* memory; /* the caller's, aligned to 64, `initial` bytes; NULL: the system's. Not with a larger
+                 * `maximum`, nor where huge_pages or no_fork is required */
 } hummock_space_options_t;
 
 /* Creates a space. On failure returns NULL and sets errno: EINVAL for options that contradict each other or a
