@@ -237,6 +237,48 @@ class Run(unittest.TestCase):
             done = hummock("run", "--", program)
             self.assertEqual(done.returncode, 0)
             self.assertIn("its own malloc", done.stderr)
+            for asked in (["run", "--checked"], ["run", "--initial", "16M"], ["run", "--conf", "limit_hard:64M"],
+                          ["profile"], ["leaks"], ["record", "-o", folder + "/trace"]):
+                done = hummock(*asked, "--", program)
+                self.assertEqual(done.returncode, 125, asked)
+                self.assertIn("its own malloc", done.stderr)
+                self.assertIn("there can be no", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertFalse(os.path.exists(folder + "/trace"))
+
+    def test_what_excludes_each_other(self):
+        for conf, why in (("checked:on", "in checked mode"), ("space_initial:64M", "where a space serves malloc")):
+            for command in ("profile", "leaks", "record"):
+                with tempfile.TemporaryDirectory() as folder:
+                    done = hummock(command, *(["-o", folder + "/trace"] if command == "record" else []), "--", "true",
+                                   env=dict(os.environ, HUMMOCK_CONF=conf))
+                    self.assertEqual(done.returncode, 125, (command, done.stderr))
+                    self.assertIn(why, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(hummock("profile", "--", TOOL, "run", "--checked", "--", "true").returncode, 0)
+
+    def test_no_program_is_written_over(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "program")
+            shutil.copy("/bin/true", program)
+            with open(program, "rb") as file:
+                before = file.read()
+            for command in (["record", "-o", program, "--", "true"], ["log", "--html", program, program],
+                            ["replay", "--json", program, program], ["bench", "--json", program, "--list"]):
+                done = hummock(*command)
+                self.assertEqual(done.returncode, 2, command)
+                self.assertIn("is a program", done.stderr)
+            with open(program, "rb") as file:
+                self.assertEqual(file.read(), before)
+
+    def test_a_trace_stays_where_nothing_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "trace")
+            with open(trace, "w", encoding="ascii") as file:
+                file.write("old")
+            self.assertEqual(hummock("record", "-o", trace, "--", "no-such-program-here").returncode, 127)
+            with open(trace, encoding="ascii") as file:
+                self.assertEqual(file.read(), "old")
 
     def checks(self, status, words, subject):
         done = hummock("check", subject)
@@ -294,6 +336,7 @@ class Run(unittest.TestCase):
                            (("log", "a", "--rows", "many"), "hummock log: --rows: many is not a whole number from 1 to 10000\n"),
                            (("log", "a", "--html", "b", "--html", "c"), "hummock log: --html is given more than once\n"),
                            (("profile", "1", "--bytes", "2 furlongs"), "hummock profile: --bytes: 2 furlongs is not a size, as 4096, 64K or 2M\n"),
+                           (("profile", "1", "--bytes", "2T"), "hummock profile: --bytes: 2T is more than 1T\n"),
                            (("profile", "--diff", "a"), "hummock profile: --diff needs a value\n"),
                            (("bench", "compare", "a", "b", "--gate", "-1"), "hummock bench compare: --gate: -1 is not a number from 0.001 to 1000000\n"),
                            (("set", "1", "nosuchthing=1"), "hummock set: there is no option nosuchthing\n"),

@@ -179,7 +179,8 @@ int FiguresCommands::trim() const {
 int FiguresCommands::set() const {
   const size_t equals = assignment_.find('=');
   if (equals == std::string::npos || equals == 0) return refuse("set", "write option=value, as decay_ms=100");
-  const std::string name = assignment_.substr(0, equals), value = assignment_.substr(equals + 1);
+  std::string name = assignment_.substr(0, equals);
+  const std::string value = assignment_.substr(equals + 1);
   const std::vector<int> pids = find_processes(which_);
   const auto is_there = [](int pid) { return kill(pid, 0) == 0 || errno != ESRCH; };
   if (std::none_of(pids.begin(), pids.end(), is_there))
@@ -187,6 +188,7 @@ int FiguresCommands::set() const {
   const options::Option* option = find_option(name);
   if (option == nullptr)
     return refuse("set", "there is no option " + name + nearest_text(name, option_names()));
+  name = option->name;
   int64_t number = 0;
   const bool file = option->kind == options::Kind::text &&
                     !parse_as_word(*option, base::trimmed({value.data(), value.size()}), &number);

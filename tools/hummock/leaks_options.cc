@@ -43,7 +43,8 @@ void add_leaks_options(CLI::App* command, LeaksOptions* options) {
                           "look again at a process after this time, as 30s or 5m; without it, at Enter"),
       TimeUnit::kSeconds, 0.001, kLongest);
   takes_size(command->add_option("--bytes", options->bytes,
-                                 "for a process: bytes from one sample to the next; 1: every block"));
+                                 "for a process: bytes from one sample to the next; 1: every block"),
+             kMostSampleBytes);
   command->add_option("--suppressions", options->suppressions, "known leaks, which are not reported")
       ->allow_extra_args(false)
       ->type_name("FILE");

@@ -22,7 +22,7 @@ int fail(const std::string& what) {
 LogCommand::LogCommand(CLI::App& app) {
   command_ = app.add_subcommand("log", "show a region log: a timeline, and with --html a picture");
   command_->add_option("file", file_, "the log, malloc_<process>.log")->required();
-  command_->add_option("--html", page_, "write a page with curves to this file")->type_name("FILE");
+  takes_output(command_->add_option("--html", page_, "write a page with curves to this file"));
   takes_count(command_->add_option("--rows", rows_, "how many rows the timeline has"), 1, 10000)
       ->capture_default_str();
 }

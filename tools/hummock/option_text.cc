@@ -1,12 +1,14 @@
 #include "option_text.h"
 
+#include <strings.h>
+
 #include "base/option_value.h"
 
 namespace hummock::tool {
 
 const options::Option* find_option(const std::string& name) {
   for (const options::Option& option : options::kTable) {
-    if (name == option.name) return &option;
+    if (strcasecmp(name.c_str(), option.name) == 0) return &option;
   }
   return nullptr;
 }

@@ -8,7 +8,7 @@
 
 namespace hummock::tool {
 
-// Null: there is none of this name.
+// Null: there is none of this name; case does not matter.
 const options::Option* find_option(const std::string& name);
 std::vector<std::string> option_names();
 

@@ -77,7 +77,8 @@ void add_profile_options(CLI::App* command, ProfileOptions* options) {
   churn->excludes(peak)->excludes(lifetime);
   peak->excludes(lifetime);
   takes_size(command->add_option("--bytes", options->bytes,
-                                 "bytes from one sample to the next, on average; 1: every block"));
+                                 "bytes from one sample to the next, on average; 1: every block"),
+             kMostSampleBytes);
   takes_count(command->add_option("--top", options->top, "stacks to print; 0: all"))->capture_default_str();
   command->add_option("--pprof", options->pprof, "write a file for pprof")->type_name("FILE.pb.gz");
   command->add_option("--folded", options->folded, "write one line for each stack to this file")

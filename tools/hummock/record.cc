@@ -221,6 +221,7 @@ void Recording::finish() {
   program.command = options.command;
   program.library = options.library;
   setenv("HUMMOCK_RUN_RECORD", shared.c_str(), 1);
+  setenv(kWatched, "recording", 1);
   const int status = run(program);
   fflush(nullptr);
   _exit(status);

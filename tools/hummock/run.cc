@@ -11,6 +11,7 @@
 #include "preload.h"
 #include "profile_options.h"
 #include "program.h"
+#include "promise.h"
 
 namespace hummock::tool {
 namespace {
@@ -47,6 +48,14 @@ void set_options(const RunOptions& options) {
   if (options.space_zero) with += "+zero";
   if (options.space_huge_pages) with += "+huge";
   if (!with.empty()) set("HUMMOCK_SPACE_WITH", with.substr(1));
+}
+
+// Whether this command runs the program for `hummock profile` or `record`; programs that it starts are not.
+std::string watched() {
+  const char* what = getenv(kWatched);
+  const std::string said = what != nullptr ? what : "";
+  unsetenv(kWatched);
+  return said;
 }
 
 }  // namespace
@@ -102,10 +111,14 @@ int run(const RunOptions& options) {
     say(name, library + " cannot be preloaded: " + why);
     return kCannotOverride;
   }
-  if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
-
-  set_preload(preload);
   set_options(options);
+  why = broken_promise(program, watched());
+  if (!why.empty()) {
+    say(name, why);
+    return kCannotOverride;
+  }
+  if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
+  set_preload(preload);
   std::vector<char*> arguments;
   arguments.reserve(options.command.size() + 1);
   for (const std::string& argument : options.command)

@@ -27,6 +27,8 @@ struct RunOptions {
 };
 
 inline constexpr int kCannotOverride = 125;
+// The variable by which another command says what it runs the program for: "profile" or "recording".
+inline constexpr const char* kWatched = "HUMMOCK_RUN_FOR";
 
 // The library beside the tool, or in the place where it was installed; empty when there is none.
 std::string find_library();

@@ -32,9 +32,7 @@ const char kReplayNotes[] =
 
 TraceCommands::TraceCommands(CLI::App& app) {
   record_ = app.add_subcommand("record", "record every call of the malloc family that a program makes");
-  record_->add_option("-o,--output", record_options_.file, "the trace")
-      ->capture_default_str()
-      ->type_name("FILE");
+  takes_output(record_->add_option("-o,--output", record_options_.file, "the trace"))->capture_default_str();
   record_->add_option("--lib", record_options_.library, "the library to preload")->type_name("FILE");
   record_->add_option("program", record_options_.command, "the program and its arguments, after --")
       ->required();
@@ -73,10 +71,9 @@ TraceCommands::TraceCommands(CLI::App& app) {
              TimeUnit::kSeconds, 0.001)
       ->default_str("10m");
   replay_->add_flag("--list", options.list, "name the programs in the trace");
-  replay_->add_option("--json", options.json, "write the result to this file")->type_name("FILE");
-  replay_->add_option("--csv", options.csv, "write one line for each allocator to this file")
-      ->type_name("FILE");
-  replay_->add_option("--html", options.html, "write a report for a browser to this file")->type_name("FILE");
+  takes_output(replay_->add_option("--json", options.json, "write the result to this file"));
+  takes_output(replay_->add_option("--csv", options.csv, "write one line for each allocator to this file"));
+  takes_output(replay_->add_option("--html", options.html, "write a report for a browser to this file"));
   replay_->add_option("--worker", options.worker, "the program that replays: hummock-replay")
       ->type_name("FILE");
   replay_->add_option("--lib", options.library, "Hummock's library")->type_name("FILE");

@@ -1,5 +1,7 @@
 #include "trace_write.h"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <cerrno>
@@ -12,15 +14,27 @@ namespace {
 constexpr std::size_t kFrame = 1 << 20;  // bytes that are packed together: what a killed tool loses
 constexpr int kLevel = 1;
 
+FILE* open_unchanged(const std::string& path) {
+  const int number = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  return number < 0 ? nullptr : fdopen(number, "wb");
+}
+
 }  // namespace
 
 TraceWriter::TraceWriter(const std::string& path)
-    : path_(path), file_(fopen(path.c_str(), "wbe")), packed_(ZSTD_compressBound(2 * kFrame)) {
+    : path_(path),
+      is_new_(access(path.c_str(), F_OK) != 0),
+      file_(open_unchanged(path)),
+      packed_(ZSTD_compressBound(2 * kFrame)) {
   if (file_ == nullptr) throw std::runtime_error(path + " cannot be written: " + strerror(errno));
   context_ = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, kLevel);
   ZSTD_CCtx_setParameter(context_, ZSTD_c_checksumFlag, 1);
   text_.reserve(2 * kFrame);
+}
+
+void TraceWriter::begin() {
+  if (ftruncate(fileno(file_), 0) != 0 && errno != EINVAL) fail();  // a pipe has no length
   write(kTraceMagic, sizeof kTraceMagic - 1);
   write(reinterpret_cast<const char*>(&kTraceVersion), sizeof kTraceVersion);
 }
@@ -54,6 +68,7 @@ void TraceWriter::put_number(std::uint64_t value) {
 }
 
 std::uint32_t TraceWriter::add_process(std::uint32_t pid, const std::string& program) {
+  if (processes_.empty()) begin();
   put(kProcess);
   put_number(pid);
   put_number(program.size());
@@ -106,8 +121,12 @@ void TraceWriter::add(TraceCall& call) {
 }
 
 void TraceWriter::finish() {
-  put(kEnd);
-  pack();
+  if (!processes_.empty()) {
+    put(kEnd);
+    pack();
+  } else if (is_new_) {
+    unlink(path_.c_str());
+  }
   if (fclose(file_) != 0) fail();
   file_ = nullptr;
 }

@@ -1,5 +1,5 @@
 // Writes a trace. A file that cannot be opened is thrown, as one line; one that cannot be written any more
-// takes no more, as the program goes on.
+// takes no more, as the program goes on. The file is as it was until the first program is there.
 #pragma once
 
 #include <cstdio>
@@ -36,11 +36,13 @@ class TraceWriter {
  private:
   void put(std::uint8_t byte) { text_.push_back(static_cast<char>(byte)); }
   void put_number(std::uint64_t value);
+  void begin();
   void pack();
   void write(const char* bytes, std::size_t count);
   void fail();
 
   std::string path_, failure_;
+  bool is_new_;
   FILE* file_;
   ZSTD_CCtx_s* context_;
   std::vector<char> text_, packed_;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "outputs.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -84,16 +86,25 @@ void add_wait(CLI::App* command, unsigned* wait_ms) {
       ->default_str(time_text(*wait_ms / 1000.0));
 }
 
-CLI::Option* takes_size(CLI::Option* option) {
-  const auto change = [](std::string& text) -> std::string {
+CLI::Option* takes_size(CLI::Option* option, uint64_t most) {
+  const auto change = [=](std::string& text) -> std::string {
     std::string unit;
     const auto number = number_in<uint64_t>(text, &unit);
     const int shift = number ? shift_of(unit) : -1;
     if (shift < 0 || *number > UINT64_MAX >> shift) return shown(text) + " is not a size, as 4096, 64K or 2M";
+    if (*number << shift > most) return shown(text) + " is more than " + std::to_string(most >> 40) + "T";
     text = std::to_string(*number << shift);
     return "";
   };
   return transforms(option, change, "SIZE");
+}
+
+CLI::Option* takes_output(CLI::Option* option) {
+  const auto check = [](std::string& path) -> std::string {
+    const std::string why = looks_like_program(path);
+    return why.empty() ? "" : path + " " + why + ", and is not written over";
+  };
+  return transforms(option, check, "FILE");
 }
 
 CLI::Option* takes_count(CLI::Option* option, uint64_t least, uint64_t most) {

@@ -22,7 +22,11 @@ CLI::Option* takes_time(CLI::Option* option, TimeUnit unit, double least = 0, do
 // --wait, of the commands that ask a process; its default is what the variable holds.
 void add_wait(CLI::App* command, unsigned* wait_ms);
 // Bytes, or as 64K, 2M, 1GiB: powers of 1024.
-CLI::Option* takes_size(CLI::Option* option);
+// `most`: all, or some T.
+CLI::Option* takes_size(CLI::Option* option, uint64_t most = UINT64_MAX);
+inline constexpr uint64_t kMostSampleBytes = uint64_t{1} << 40;
+// A file to be written, and no program.
+CLI::Option* takes_output(CLI::Option* option);
 CLI::Option* takes_count(CLI::Option* option, uint64_t least = 0, uint64_t most = UINT32_MAX);
 CLI::Option* takes_number(CLI::Option* option, double least, double most);
 // The help calls it by its words, with | between.

@@ -66,10 +66,10 @@ void add_method(CLI::App* bench, BenchOptions& options) {
 }
 
 void add_output(CLI::App* bench, BenchOptions& options) {
-  bench->add_option("--json", options.json, "write all results to this file")->type_name("FILE");
-  bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file")
-      ->type_name("FILE");
-  bench->add_option("--html", options.html, "write a report for a browser to this file")->type_name("FILE");
+  takes_output(bench->add_option("--json", options.json, "write all results to this file"));
+  takes_output(
+      bench->add_option("--csv", options.csv, "write one line for each cell and allocator to this file"));
+  takes_output(bench->add_option("--html", options.html, "write a report for a browser to this file"));
   bench->add_flag("--list", options.list, "list the workloads and the allocators found here");
 }
 

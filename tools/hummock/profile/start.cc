@@ -12,6 +12,7 @@
 
 #include "child.h"
 #include "hummock/profile.h"
+#include "run.h"
 
 namespace hummock::tool {
 namespace {
@@ -33,6 +34,7 @@ void become_profiled(int memory, uint64_t mean, const std::string& library,
   if (given < 0 || fstat(given, &about) != 0) _exit(125);
   const std::string shared = std::to_string(given) + ":" + std::to_string(about.st_ino);
   setenv("HUMMOCK_RUN_PROFILE", shared.c_str(), 1);
+  setenv(kWatched, "profile", 1);
   const std::string bytes = mean == 1 ? "all" : std::to_string(mean);
   setenv("HUMMOCK_PROFILE", mean == 0 ? "on" : bytes.c_str(), 1);
   std::error_code error;
