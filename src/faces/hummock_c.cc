@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "faces/family.h"
 #include "heap/attach.h"
+#include "heap/diagnose.h"
 #include "heap/limit_notice.h"
 #include "heap/tag.h"
 #include "heap/walk.h"
@@ -27,6 +28,14 @@ namespace {
 
 heap::UserHeap* of(hummock_heap_t* handle) {
   return reinterpret_cast<heap::UserHeap*>(handle);
+}
+
+// Blocks of a destroyed heap tell more than the heap itself, so calls that name one do not ask.
+heap::UserHeap* used(const char* call, hummock_heap_t* handle) {
+  heap::UserHeap* heap = of(handle);
+  if (relaxed(heap->life) == heap::Life::used) return heap;
+  if (heap::is_checked()) modes::checked::say_destroyed(call, heap);
+  heap::destroyed_before(call, heap);
 }
 
 // Copies as much of `full` as the caller, whose header may be older, has room for.
@@ -112,19 +121,21 @@ hummock_heap_t* hummock_heap_create() noexcept {
 }
 
 void* hummock_heap_malloc(hummock_heap_t* heap, size_t size) noexcept {
-  return heap == nullptr ? heap::allocate(size) : heap::user_allocate(of(heap), size);
+  return heap == nullptr ? heap::allocate(size)
+                         : heap::user_allocate(used("hummock_heap_malloc", heap), size);
 }
 
 void* hummock_heap_calloc(hummock_heap_t* heap, size_t count, size_t size) noexcept {
   if (heap == nullptr) return faces::zeroed_array(count, size);
+  heap::UserHeap* own = used("hummock_heap_calloc", heap);
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) return faces::fail(ENOMEM);
-  return heap::user_allocate_zeroed(of(heap), bytes);
+  return heap::user_allocate_zeroed(own, bytes);
 }
 
 void* hummock_heap_realloc(hummock_heap_t* heap, void* block, size_t size) noexcept {
   if (heap == nullptr) return faces::resize(block, size);
-  if (block == nullptr) return heap::user_allocate(of(heap), size);
+  if (block == nullptr) return heap::user_allocate(used("hummock_heap_realloc", heap), size);
   if (size != 0) return heap::user_reallocate(of(heap), block, size);
   heap::user_release(of(heap), block);
   return nullptr;
@@ -132,10 +143,11 @@ void* hummock_heap_realloc(hummock_heap_t* heap, void* block, size_t size) noexc
 
 void* hummock_heap_memalign(hummock_heap_t* heap, size_t alignment, size_t size) noexcept {
   if (heap == nullptr) return faces::rounded_aligned(alignment, size);
+  heap::UserHeap* own = used("hummock_heap_memalign", heap);
   const size_t power = faces::round_up_to_power(alignment);
   if (power == 0) return faces::fail(EINVAL);
   if (size > size_t{PTRDIFF_MAX} || power > size_t{PTRDIFF_MAX} - size) return faces::fail(ENOMEM);
-  return heap::user_allocate_aligned(of(heap), power, size);
+  return heap::user_allocate_aligned(own, power, size);
 }
 
 void hummock_heap_free(hummock_heap_t* heap, void* block) noexcept {
@@ -152,14 +164,14 @@ int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t* out) noexcept
   if (heap == nullptr || out == nullptr || out->size < 2 * sizeof(size_t)) return EINVAL;
   hummock_heap_stats_t full = {};
   full.size = sizeof(full);
-  heap::user_stats(of(heap), &full);
+  heap::user_stats(used("hummock_heap_stats", heap), &full);
   hand_over(&full, out);
   return 0;
 }
 
 int hummock_heap_set_name(hummock_heap_t* heap, const char* name) noexcept {
   if (heap == nullptr) return EINVAL;
-  heap::user_name(of(heap), name);
+  heap::user_name(used("hummock_heap_set_name", heap), name);
   return 0;
 }
 
@@ -171,7 +183,7 @@ int hummock_heap_walk(hummock_heap_t* heap, int (*visit)(void* context, void* bl
   // Where memory must be committed, another thread may take it away under our eyes.
   const bool unsafe = os::kMustCommit && heap == nullptr;
   if (unsafe || heap::is_checked() || heap::is_served()) return ENOTSUP;
-  heap::walk_blocks(of(heap), {visit, context});
+  heap::walk_blocks(heap == nullptr ? nullptr : used("hummock_heap_walk", heap), {visit, context});
   return 0;
 }
 

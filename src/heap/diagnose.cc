@@ -39,8 +39,11 @@ namespace {
 using base::Line;
 
 void say_inside(Line& line, const pages::Extent& block, const void* p) {
-  line << "points " << static_cast<size_t>(static_cast<const char*>(p) - block.start)
-       << " bytes into a block of " << block.bytes << " bytes at " << static_cast<const void*>(block.start);
+  const auto* at = static_cast<const char*>(p);
+  const bool before = at < block.start;
+  line << "points " << static_cast<size_t>(before ? block.start - at : at - block.start)
+       << (before ? " bytes before a block of " : " bytes into a block of ") << block.bytes << " bytes at "
+       << static_cast<const void*>(block.start);
 }
 
 bool is_canonical(const void* p) {

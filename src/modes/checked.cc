@@ -80,12 +80,6 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
     return heap::no_memory();
   }
   const uint32_t thread = trace::thread_number();
-  if (heap != nullptr && relaxed(heap->life) != heap::Life::used) {
-    say_destroyed(zero         ? "hummock_heap_calloc"
-                  : align != 0 ? "hummock_heap_memalign"
-                               : "hummock_heap_malloc",
-                  heap);
-  }
   if (heap == nullptr) heap = heap_for(thread);
   if (heap == nullptr) return heap::no_memory();
   bool zeroed;

@@ -67,8 +67,6 @@ void retire(Record* record);
 
 // p is no block's start.
 [[noreturn]] void say_not_block(const char* call, const void* p);
-// The heap was destroyed before.
-[[noreturn]] void say_destroyed(const char* call, const UserHeap* heap);
 // The block's record is as it should be in what follows.
 [[noreturn]] void say_array(const char* call, Record* record);
 [[noreturn]] void say_not_array(const char* call, Record* record);
