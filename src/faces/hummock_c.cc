@@ -33,7 +33,7 @@ heap::UserHeap* of(hummock_heap_t* handle) {
 // Blocks of a destroyed heap tell more than the heap itself, so calls that name one do not ask.
 heap::UserHeap* used(const char* call, hummock_heap_t* handle) {
   heap::UserHeap* heap = of(handle);
-  if (relaxed(heap->life) == heap::Life::used) return heap;
+  if (heap->self == heap && relaxed(heap->life) == heap::Life::used) return heap;
   if (heap::is_checked()) modes::checked::say_destroyed(call, heap);
   heap::destroyed_before(call, heap);
 }
@@ -108,6 +108,8 @@ size_t hummock_usable_size(const void* block) noexcept {
   return faces::usable_size(block);
 }
 size_t hummock_good_size(size_t size) noexcept {
+  // There a block has the size asked for, or a little more.
+  if (heap::is_checked() || heap::is_served()) return size <= size_t{PTRDIFF_MAX} ? size : 0;
   return heap::good_size(size);
 }
 int hummock_trim(size_t keep) noexcept {
@@ -157,7 +159,7 @@ void hummock_heap_free(hummock_heap_t* heap, void* block) noexcept {
 }
 
 void hummock_heap_destroy(hummock_heap_t* heap) noexcept {
-  if (heap != nullptr) heap::user_destroy(of(heap));
+  if (heap != nullptr) heap::user_destroy(used("hummock_heap_destroy", heap));
 }
 
 int hummock_heap_stats(hummock_heap_t* heap, hummock_heap_stats_t* out) noexcept {

@@ -169,9 +169,16 @@ void bad_pointer(const char* call, const void* p, slab::End end) {
   abort();
 }
 
+void other_heap(const char* call, const SlabHeader* header, const void* p) {
+  const Kind kind = kind_of(header);
+  if (kind == Kind::slab || kind == Kind::own_slab) check_live(call, header, p);
+  base::refuse(Line() << call << "(" << p << "): the block is of another heap" << slab::see_more());
+  abort();
+}
+
 void destroyed_before(const char* call, const UserHeap* heap, slab::End end) {
-  end(Line() << call << "(" << static_cast<const void*>(heap) << "): the heap was destroyed before"
-             << slab::see_more());
+  end(Line() << call << "(" << static_cast<const void*>(heap)
+             << "): there is no heap: destroyed before, or never made" << slab::see_more());
   abort();
 }
 

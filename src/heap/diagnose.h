@@ -10,7 +10,10 @@ namespace hummock::heap {
 // handler if there is one. A caller that holds a lock or has changed something passes base::die.
 [[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
-// `call` was given a first-class heap that was destroyed. The same.
+// `call` was given a block of another heap than the one it names: says so, or what else is wrong with it.
+[[noreturn]] void other_heap(const char* call, const SlabHeader* header, const void* p);
+
+// `call` was given a first-class heap that was destroyed, or what never was one. The same.
 [[noreturn]] void destroyed_before(const char* call, const UserHeap* heap, slab::End end = base::refuse);
 
 // Aborts with a message unless p is the start of a live block of the slab. A block that another thread frees

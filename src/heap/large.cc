@@ -5,6 +5,7 @@
 #include "heap/heap_pool.h"
 #include "heap/idle.h"
 #include "os/os.h"
+#include "pages/limits.h"
 
 namespace hummock::heap {
 namespace {
@@ -35,6 +36,7 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
   const unsigned align_slots = align <= kSlotSize ? 1 : static_cast<unsigned>(align / kSlotSize);
   const pages::Span span = pages::allocate_span(slots_of(size), align_slots);
   if (span.header == nullptr) {
+    if (!pages::may_still_take(size)) return nullptr;
     // Where address space is short, a mapping takes no more than the block.
     return pages::allocate_huge(good_size(size), align, zeroed);
   }

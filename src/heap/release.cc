@@ -86,7 +86,7 @@ void release_mapped(void* p) {
   if (kind_of(header) != Kind::huge || header->start != p) bad_pointer("free", p);
   if (header->user == nullptr) return release_far(header, Kind::huge);
   pages::enter_mapping(p);
-  user_give(header->user, p);
+  user_give(header->user, p, "free");
 }
 
 __attribute__((noinline)) void release_other(void* p) {
@@ -98,10 +98,10 @@ __attribute__((noinline)) void release_other(void* p) {
     case Kind::slab:
       return release_in_slab(header, p);
     case Kind::own_slab:
-      return user_give(relaxed(header->user), p);
+      return user_give(relaxed(header->user), p, "free");
     case Kind::large:
       if (p != header->start) bad_pointer("free", p);
-      if (header->user != nullptr) return user_give(header->user, p);
+      if (header->user != nullptr) return user_give(header->user, p, "free");
       return free_span("free", thread_heap, header);
     case Kind::guarded:
       return modes::guards::release("free", header, p);

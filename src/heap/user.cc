@@ -137,11 +137,11 @@ void destroy_spare(SlabList& slabs) {
   }
 }
 
-// What was touched of the slabs, and a page each for their header.
+// What was touched of the slabs beside their live blocks, and a page each for their header.
 size_t sparse_bytes(const SlabList& slabs) {
   size_t sum = 0;
   for (const SlabHeader* slab = slabs.front(); slab != nullptr; slab = slab->next) {
-    sum += size_t{slab->carved} * slab::row_of(slab).block_size + os::page_size();
+    sum += (size_t{slab->carved} - slab->live) * slab::row_of(slab).block_size + os::page_size();
   }
   return sum;
 }
@@ -196,22 +196,23 @@ void* user_allocate_aligned(UserHeap* heap, size_t align, size_t size) {
 
 void* user_reallocate(UserHeap* heap, void* p, size_t size) {
   if (is_checked()) return modes::checked::reallocate(heap, p, size, false);
-  if (find_block("hummock_heap_realloc", p).heap != heap) bad_pointer("hummock_heap_realloc", p);
+  const Block block = find_block("hummock_heap_realloc", p);
+  if (block.heap != heap) other_heap("hummock_heap_realloc", block.header, p);
   return reallocate(p, size);
 }
 
 void user_release(UserHeap* heap, void* p) {
-  sees_every_call() ? modes::release_in(heap, p) : user_give(heap, p);
+  sees_every_call() ? modes::release_in(heap, p) : user_give(heap, p, "hummock_heap_free");
 }
 
-void user_give(UserHeap* heap, void* p) {
-  const Block block = find_block("hummock_heap_free", p);
-  if (block.heap != heap) bad_pointer("hummock_heap_free", p);
+void user_give(UserHeap* heap, void* p, const char* call) {
+  const Block block = find_block(call, p);
+  if (block.heap != heap) other_heap(call, block.header, p);
   if (heap->samples && modes::sampling::release(block, p)) return;
   os::LockGuard guard(heap->lock);
-  if (block.is_large()) return release_large(block.header, claim_large("hummock_heap_free", block.header));
+  if (block.is_large()) return release_large(block.header, claim_large(call, block.header));
   // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
-  check_live("hummock_heap_free", block.header, p, base::die);
+  check_live(call, block.header, p, base::die);
   give_small(heap, block.header, p);
 }
 

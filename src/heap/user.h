@@ -23,7 +23,8 @@ struct UserHeap {
   SlabList open[slab::kClasses];  // slabs that may have free blocks; all but the first surely have
   SlabList full;                  // the others, of all classes
   SlabList large;                 // its blocks above 64 KiB
-  UserHeap* next_record;          // links all records; written once, before the record is used
+  UserHeap* next_record;          // links all records; written once, before the record is used, as the next
+  const UserHeap* self;           // the record: what is no heap's has none here
   UserHeap* next;                 // pool of records, or list of heaps in use. Guarded by the pool's lock.
   UserHeap* prev;
   char name[24];  // given by the program, ended by NUL. Others may read it while it changes.
@@ -46,7 +47,7 @@ void user_name(UserHeap* heap, const char* name);
 // Allocates, aligned and zeroed as asked; the common part of the user_… calls and of checked mode.
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero);
 // Its counterpart.
-void user_give(UserHeap* heap, void* p);
+void user_give(UserHeap* heap, void* p, const char* call);
 
 // ---- For checked mode -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ UserHeap* new_record() {
   if (UserHeap* heap = from_pool()) return heap;
   auto* heap = static_cast<UserHeap*>(pages::new_heap_record(sizeof(UserHeap)));
   if (heap == nullptr) return nullptr;
+  heap->self = heap;
   heap->next_record = __atomic_load_n(&records, __ATOMIC_RELAXED);
   // release: pairs with the acquire of all_user_heaps.
   while (!__atomic_compare_exchange_n(&records, &heap->next_record, heap, true, __ATOMIC_RELEASE,

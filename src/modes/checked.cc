@@ -14,6 +14,7 @@
 #include "modes/checked_record.h"
 #include "modes/quarantine.h"
 #include "os/os.h"
+#include "pages/limits.h"
 #include "trace/backtrace.h"
 
 namespace hummock::modes::checked {
@@ -83,8 +84,11 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   if (heap == nullptr) heap = heap_for(thread);
   if (heap == nullptr) return heap::no_memory();
   bool zeroed;
+  // At a limit it is emptied first, so that a request that is refused counts once.
+  const bool emptied = !pages::may_still_take(total < kSlotSize ? kSlotSize : total);
+  if (emptied) empty_quarantine();
   char* raw = take_raw(heap, total, &zeroed);
-  if (raw == nullptr) {
+  if (raw == nullptr && !emptied) {
     empty_quarantine();
     raw = take_raw(heap, total, &zeroed);
   }

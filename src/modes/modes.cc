@@ -1,6 +1,7 @@
 // What heap/modes.h promises: which of the modes a call goes to.
 #include "heap/modes.h"
 
+#include "base/message.h"
 #include "base/options.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
@@ -18,8 +19,15 @@
 namespace hummock::modes {
 
 bool start() {
-  if (options::values.space_initial != 0) return served::start(), false;
-  if (options::values.checked) return false;
+  const bool sampled = options::values.profile != 0 || options::values.guards != 0;
+  if (options::values.space_initial != 0) {
+    if (sampled) base::say(base::Line() << "profile and guards have no effect where a space serves malloc");
+    return served::start(), false;
+  }
+  if (options::values.checked) {
+    if (sampled) base::say(base::Line() << "profile and guards have no effect in checked mode");
+    return false;
+  }
   recording::start();
   return !recording::is_on();
 }
@@ -121,7 +129,7 @@ void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero) {
 void release_in(UserHeap* heap, void* p) {
   if (heap::is_checked()) return checked::release("hummock_heap_free", p, heap);
   if (const hummock_hooks_t* to = hooks::wanted_calls()) hooks::tell_released(to, p);
-  heap::user_give(heap, p);
+  heap::user_give(heap, p, "hummock_heap_free");
 }
 
 }  // namespace hummock::modes

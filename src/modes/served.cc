@@ -21,6 +21,7 @@ const char* describe(int error) {
 #endif
 }
 
+constexpr size_t kLeast = size_t{64} << 10;
 constexpr size_t kMostExpanded = size_t{64} << 30;
 constexpr uint32_t kCacheBlocks = 32;
 constexpr uint32_t kCacheStep = 16;  // and so up to 1 KiB
@@ -70,7 +71,12 @@ void start() {
   const int saved = errno;
   if (options::values.checked)
     base::quit(Line() << "checked:on does not go with space_initial: no space is checked");
+  if (options::values.limit_hard != 0 || options::values.limit_soft != 0)
+    base::quit(Line() << "limit_hard and limit_soft do not go with space_initial: its size is the limit");
   hummock_space_options_t o = wanted();
+  if (o.initial < kLeast)
+    base::quit(
+        Line().text("no space of ").bytes(o.initial).text(" can serve malloc: it takes ").bytes(kLeast));
   if (!make(&o)) {
     Line line;
     line.text("no space of ").bytes(o.initial).text(" can be had for malloc: ").text(describe(errno));

@@ -298,6 +298,12 @@ __attribute__((no_sanitize("thread"))) unsigned list_huge(const char* above, Hug
 Extent enclosing_huge(const void* p) {
   os::LockGuard guard(mappings_lock);
   const char* inside = static_cast<const char*>(p);
+  // Most often p is near a block's start, in checked mode above all. A header goes only after its block has
+  // left the list, under the lock.
+  const char* start = inside - reinterpret_cast<uintptr_t>(p) % kRegionSize;
+  if (const SlabHeader* header = find_mapping(start)) {
+    if (inside < header->start + header->bytes) return {header->start, header->bytes};
+  }
   for (const SlabHeader* header = all.front(); header != nullptr; header = header->huge_next) {
     if (inside >= header->start - before_start(header) && inside < header->start + header->bytes)
       return {header->start, header->bytes};

@@ -40,9 +40,13 @@ SlabHeader* find_in_region(const void* p) {
   return number != 0 && number == address >> kRegionShift ? header_of(p) : nullptr;
 }
 
+SlabHeader* find_mapping(const void* start) {
+  return begins_mapping(start) ? header_before(start) : nullptr;
+}
+
 SlabHeader* find_header(const void* p) {
   SlabHeader* header = find_in_region(p);
-  return header == nullptr && begins_mapping(p) ? header_before(p) : header;
+  return header == nullptr ? find_mapping(p) : header;
 }
 
 SlabHeader* find_slab(const void* p) {

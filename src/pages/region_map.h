@@ -57,6 +57,8 @@ bool may_stand(const void* base, size_t size);
 
 // Can a block with a mapping of its own begin at `start`? Do the bits cover it?
 bool may_begin_mapping(const void* start);
+// The header of the live one that begins there, or null.
+SlabHeader* find_mapping(const void* start);
 // From now on a live one begins there.
 void enter_mapping(const void* start);
 // Claims it for the caller, who frees, resizes or moves it. False: none begins there. No other thread may

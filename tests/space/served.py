@@ -148,6 +148,8 @@ class Served(unittest.TestCase):
                             (["space_with", '"maybe"'], "space_initial:1M,space_with:maybe"),
                             (["space_intial", "nearest is space_initial"], "space_intial:1M"),
                             (["space_with:lock needs a space"], "space_with:lock"),
+                            (["no space of 512 B", "64 KiB"], "space_initial:512"),
+                            (["limit_hard", "space_initial"], "space_initial:64M,limit_hard:10M"),
                             (["checked:on does not go with space_initial"], "space_initial:8M,checked:on"),
                             (["no space of 400 GiB", "locked"], "space_initial:400G,space_with:lock")):
             with self.subTest(conf):

@@ -94,6 +94,57 @@ TEST_CASE("the handler hears of pointers that are no blocks") {
   hummock_on_bad_pointer(nullptr);
 }
 
+TEST_CASE("a block of another heap is told as such, unless it is free") {
+  if (checked()) return;
+  REQUIRE(hummock_on_bad_pointer(leave) == 0);
+  hummock_heap_t* heap = hummock_heap_create();
+  hummock_heap_t* other = hummock_heap_create();
+  for (const size_t size : {size_t{100}, size_t{300000}, size_t{40} << 20}) {
+    INFO(size);
+    void* const its[] = {hummock_heap_malloc(other, size), hummock_malloc(size)};
+    for (void* block : its) {
+      CHECK(contains(message_of([&] { hummock_heap_free(heap, block); }), "the block is of another heap"));
+      CHECK(contains(message_of([&] { hummock_heap_realloc(heap, block, 5); }),
+                     "the block is of another heap"));
+    }
+    hummock_free(its[0]);
+    hummock_free(its[1]);
+    CHECK(message_of([&] { hummock_heap_free(heap, its[0]); }) != "");
+  }
+  hummock_heap_destroy(other);
+  hummock_heap_destroy(heap);
+  hummock_on_bad_pointer(nullptr);
+}
+
+TEST_CASE("any use of a heap that was destroyed, or never was one, is told by the name of the call") {
+  if (checked()) return;
+  REQUIRE(hummock_on_bad_pointer(leave) == 0);
+  hummock_heap_t* heap = hummock_heap_create();
+  hummock_heap_destroy(heap);
+  void* block = hummock_malloc(4096);
+  memset(block, 1, 4096);
+  for (hummock_heap_t* none : {heap, static_cast<hummock_heap_t*>(block)}) {
+    const auto told = [none](const char* call, auto use) {
+      INFO(call);
+      CHECK(contains(message_of([&] { use(none); }), std::string("hummock_heap_") + call + "(0x"));
+      CHECK(contains(said, "there is no heap"));
+    };
+    told("malloc", [](hummock_heap_t* it) { (void)hummock_heap_malloc(it, SIZE_MAX); });
+    told("calloc", [](hummock_heap_t* it) { (void)hummock_heap_calloc(it, SIZE_MAX, 2); });
+    told("realloc", [](hummock_heap_t* it) { (void)hummock_heap_realloc(it, nullptr, 9); });
+    told("memalign", [](hummock_heap_t* it) { (void)hummock_heap_memalign(it, 64, 9); });
+    told("set_name", [](hummock_heap_t* it) { hummock_heap_set_name(it, "late"); });
+    told("stats", [](hummock_heap_t* it) { support::figures(it); });
+    told("walk", [](hummock_heap_t* it) {
+      (void)hummock_heap_walk(
+          it, [](void*, void*, size_t) { return 1; }, nullptr);
+    });
+    told("destroy", [](hummock_heap_t* it) { hummock_heap_destroy(it); });
+  }
+  hummock_free(block);
+  hummock_on_bad_pointer(nullptr);
+}
+
 TEST_CASE("a heap that is destroyed twice is told, and handed out once") {
   if (checked()) return;
   REQUIRE(hummock_on_bad_pointer(leave) == 0);
@@ -101,7 +152,7 @@ TEST_CASE("a heap that is destroyed twice is told, and handed out once") {
   hummock_heap_destroy(heap);
   const std::string message = message_of([&] { hummock_heap_destroy(heap); });
   CHECK(contains(message, "hummock_heap_destroy("));
-  CHECK(contains(message, "the heap was destroyed before"));
+  CHECK(contains(message, "there is no heap: destroyed before"));
   hummock_heap_t* first = hummock_heap_create();
   hummock_heap_t* second = hummock_heap_create();
   CHECK(first != second);

@@ -13,6 +13,7 @@
 
 #include "hummock/hummock.h"
 #include "os/os.h"
+#include "pages/limits.h"
 
 namespace {
 
@@ -87,6 +88,23 @@ TEST_CASE("malloc fails at the hard limit, and not before") {
     hummock_free(again);
   }
   CHECK(hummock_malloc(101 * kMiB) == nullptr);
+}
+
+TEST_CASE("a call that is refused counts once, and the handler hears of it once") {
+  const Limits limits("none", "100M");
+  REQUIRE(hummock_on_limit([](int which, size_t, size_t) { told_hard += which == HUMMOCK_LIMIT_HARD; }) == 0);
+  std::vector<void*> blocks;
+  blocks.reserve(1 << 20);
+  for (const size_t size : {size_t{4000}, size_t{100000}, kMiB, size_t{40} << 20}) {
+    INFO(size);
+    fill(size, &blocks);
+    told_hard = 0;
+    const size_t before = hummock::pages::limit_refusals();
+    for (int i = 0; i < 10; ++i) CHECK(hummock_malloc(size) == nullptr);
+    CHECK(hummock::pages::limit_refusals() - before == 10);
+    CHECK(told_hard == 10);
+    free_all(&blocks);
+  }
 }
 
 TEST_CASE("realloc stays within it, and leaves the block alone") {
