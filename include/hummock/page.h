@@ -158,7 +158,7 @@ typedef struct hummock_figures {
   uint64_t huge_refusals;  /* number of requests for huge pages that the system refused */
   uint64_t limit_soft;     /* in effect, 0 for none */
   uint64_t limit_hard;     /* likewise */
-  uint64_t limit_refusals; /* number of requests that limit_hard refused */
+  uint64_t limit_refusals; /* how often limit_hard refused memory; a request may ask more than once */
   uint64_t snapshots;      /* how often figures were written, with this time */
 
   uint32_t class_count; /* entries in use; the last of `classes` has blocks of 8 bytes */

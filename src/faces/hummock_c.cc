@@ -34,8 +34,8 @@ heap::UserHeap* of(hummock_heap_t* handle) {
 heap::UserHeap* used(const char* call, hummock_heap_t* handle) {
   heap::UserHeap* heap = of(handle);
   if (heap->self == heap && relaxed(heap->life) == heap::Life::used) return heap;
-  if (heap::is_checked()) modes::checked::say_destroyed(call, heap);
-  heap::destroyed_before(call, heap);
+  if (heap::is_checked()) modes::checked::say_no_heap(call, heap);
+  heap::no_such_heap(call, heap);
 }
 
 // Copies as much of `full` as the caller, whose header may be older, has room for.
@@ -109,7 +109,7 @@ size_t hummock_usable_size(const void* block) noexcept {
 }
 size_t hummock_good_size(size_t size) noexcept {
   // There a block has the size asked for, or a little more.
-  if (heap::is_checked() || heap::is_served()) return size <= size_t{PTRDIFF_MAX} ? size : 0;
+  if (heap::is_checked() || heap::is_served()) return heap::good_size(size) != 0 ? size : 0;
   return heap::good_size(size);
 }
 int hummock_trim(size_t keep) noexcept {

@@ -176,7 +176,7 @@ void other_heap(const char* call, const SlabHeader* header, const void* p) {
   abort();
 }
 
-void destroyed_before(const char* call, const UserHeap* heap, slab::End end) {
+void no_such_heap(const char* call, const UserHeap* heap, slab::End end) {
   end(Line() << call << "(" << static_cast<const void*>(heap)
              << "): there is no heap: destroyed before, or never made" << slab::see_more());
   abort();

@@ -14,7 +14,7 @@ namespace hummock::heap {
 [[noreturn]] void other_heap(const char* call, const SlabHeader* header, const void* p);
 
 // `call` was given a first-class heap that was destroyed, or what never was one. The same.
-[[noreturn]] void destroyed_before(const char* call, const UserHeap* heap, slab::End end = base::refuse);
+[[noreturn]] void no_such_heap(const char* call, const UserHeap* heap, slab::End end = base::refuse);
 
 // Aborts with a message unless p is the start of a live block of the slab. A block that another thread frees
 // at this very moment may still seem live.

@@ -63,6 +63,10 @@ void tell_of_limits() {
   __atomic_store_n(&teller, 0, __ATOMIC_RELEASE);
 }
 
+void forget_refusals() {
+  set_relaxed(refusals_told, pages::limit_refusals());
+}
+
 void forget_teller() {
   if (teller != os::thread_address()) teller = 0;
 }

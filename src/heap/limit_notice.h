@@ -13,6 +13,9 @@ void set_limit_handler(hummock_limit_handler handler);
 // lock is held, and a malloc has its block.
 void tell_of_limits();
 
+// What was refused so far was got in another way after all, so nobody is told.
+void forget_refusals();
+
 // In the child of a fork: another thread may have been told just then.
 void forget_teller();
 

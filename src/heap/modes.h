@@ -55,7 +55,7 @@ void* reallocate(UserHeap* heap, void* p, size_t size, bool zero);
 // As hummock_heap_destroy: frees all blocks of the heap, which goes when they have left the quarantine.
 void destroy(UserHeap* heap);
 // `call` was given a heap that was destroyed: a report, and the end.
-[[noreturn]] void say_destroyed(const char* call, const UserHeap* heap);
+[[noreturn]] void say_no_heap(const char* call, const UserHeap* heap);
 
 }  // namespace hummock::modes::checked
 

@@ -76,18 +76,17 @@ void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
   return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
 }
 
-// A mark of 0 is not written.
+// A mark of 0 is not written. Null: no memory, which the caller tells.
 void* take_with(UserHeap* heap, size_t align, size_t size, uintptr_t mark, bool* zeroed) {
   *zeroed = false;
-  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+  if (size > size_t{PTRDIFF_MAX} - align) return nullptr;
   void* block;
   {
     os::LockGuard guard(heap->lock);
     block = take_locked(heap, align, size, zeroed);
     if (block != nullptr && mark != 0) slab::link_word(block) = mark;
   }
-  if (block == nullptr) return no_memory();
-  tell_if_limited();
+  if (block != nullptr) tell_if_limited();
   return block;
 }
 
@@ -172,7 +171,8 @@ UserHeap* user_create() {
 void* user_take(UserHeap* heap, size_t align, size_t size, bool zero) {
   bool zeroed;
   void* block = take_with(heap, align, size, 0, &zeroed);
-  if (block == nullptr || !zero || zeroed) return block;
+  if (block == nullptr) return no_memory();
+  if (!zero || zeroed) return block;
   const Block found = find_block("calloc", block);
   if (found.is_large()) {
     clear_large(found.header);
@@ -255,7 +255,7 @@ size_t user_end(UserHeap* heap) {
 
 void user_destroy(UserHeap* heap) {
   if (is_checked()) return modes::checked::destroy(heap);
-  if (!end_use(heap)) destroyed_before("hummock_heap_destroy", heap);
+  if (!end_use(heap)) no_such_heap("hummock_heap_destroy", heap);
   {
     os::LockGuard guard(heap->lock);
     for (SlabList& slabs : heap->open) destroy_all(slabs);

@@ -52,7 +52,8 @@ void user_give(UserHeap* heap, void* p, const char* call);
 // ---- For checked mode -----------------------------------------------------------------------------
 
 // As user_take, but clears nothing: *zeroed says whether all is zero except the block's second word, in which
-// `mark` stands. It stands there before anyone else can see that the block is handed out.
+// `mark` stands. It stands there before anyone else can see that the block is handed out. Null: no memory;
+// that is told to nobody yet.
 void* user_take_marked(UserHeap* heap, size_t size, uintptr_t mark, bool* zeroed);
 // Frees some blocks that only the caller knows, under one lock.
 struct OwnBlock {

@@ -9,12 +9,12 @@
 #include "heap/attach.h"
 #include "heap/block.h"
 #include "heap/large.h"
+#include "heap/limit_notice.h"
 #include "heap/user.h"
 #include "modes/canary.h"
 #include "modes/checked_record.h"
 #include "modes/quarantine.h"
 #include "os/os.h"
-#include "pages/limits.h"
 #include "trace/backtrace.h"
 
 namespace hummock::modes::checked {
@@ -84,15 +84,13 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   if (heap == nullptr) heap = heap_for(thread);
   if (heap == nullptr) return heap::no_memory();
   bool zeroed;
-  // At a limit it is emptied first, so that a request that is refused counts once.
-  const bool emptied = !pages::may_still_take(total < kSlotSize ? kSlotSize : total);
-  if (emptied) empty_quarantine();
   char* raw = take_raw(heap, total, &zeroed);
-  if (raw == nullptr && !emptied) {
+  if (raw == nullptr) {
     empty_quarantine();
     raw = take_raw(heap, total, &zeroed);
+    if (raw == nullptr) return heap::no_memory();
+    heap::forget_refusals();
   }
-  if (raw == nullptr) return nullptr;
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
       reinterpret_cast<uintptr_t>(raw) + sizeof(Record) + kGuard, extra != 0 ? extra : Record::kUnit));

@@ -77,7 +77,7 @@ bool lock_in_time(UserHeap* heap, unsigned* patience) {
 
 void destroy(UserHeap* heap) {
   const char* call = "hummock_heap_destroy";
-  if (!end_use(heap)) say_destroyed(call, heap);
+  if (!end_use(heap)) say_no_heap(call, heap);
   Found found = {};
   {
     os::LockGuard guard(heap->lock);

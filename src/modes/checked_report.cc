@@ -58,8 +58,8 @@ void say_not_block(const char* call, const void* p) {
          record);
 }
 
-void say_destroyed(const char* call, const UserHeap* heap) {
-  heap::destroyed_before(call, heap, say_bad_pointer);
+void say_no_heap(const char* call, const UserHeap* heap) {
+  heap::no_such_heap(call, heap, say_bad_pointer);
 }
 
 void say_array(const char* call, Record* record) {

@@ -74,7 +74,7 @@ void start() {
   if (options::values.limit_hard != 0 || options::values.limit_soft != 0)
     base::quit(Line() << "limit_hard and limit_soft do not go with space_initial: its size is the limit");
   hummock_space_options_t o = wanted();
-  if (o.initial < kLeast)
+  if (o.initial < kLeast && o.expand == 0)
     base::quit(
         Line().text("no space of ").bytes(o.initial).text(" can serve malloc: it takes ").bytes(kLeast));
   if (!make(&o)) {

@@ -147,6 +147,23 @@ TEST_CASE("a write after the free is found when the block leaves the quarantine"
   }
 }
 
+TEST_CASE("near a hard limit freed blocks rest, too, and the handler hears of a refusal once") {
+  static int told;
+  const Ending ending = ending_of([] {
+    REQUIRE(hummock_option_set("limit_hard", "32M") == 0);
+    REQUIRE(hummock_on_limit([](int, size_t, size_t) { ++told; }) == 0);
+    static char* blocks[1 << 18];
+    size_t count = 0;
+    while (char* block = static_cast<char*>(hummock_malloc(200))) blocks[count++] = block;
+    CHECK(told == 1);
+    for (int i = 0; i < 100; ++i) hummock_free(blocks[--count]);
+    hummock_free(block_of(200));
+    hummock_free(blocks[count]);
+  });
+  CHECK(ending.aborted);
+  CHECK(contains(ending.said, "double free: the block of 200 bytes is free already"));
+}
+
 TEST_CASE("the quarantine delays reuse until as much was freed after") {
   empty_quarantine();
   Quarantine limit("256K");

@@ -14,18 +14,18 @@ namespace {
 constexpr std::size_t kFrame = 1 << 20;  // bytes that are packed together: what a killed tool loses
 constexpr int kLevel = 1;
 
-FILE* open_unchanged(const std::string& path) {
-  const int number = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+FILE* open_unchanged(const std::string& path, bool* is_new) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
+  int number = open(path.c_str(), kFlags | O_EXCL, 0666);
+  *is_new = number >= 0;
+  if (number < 0) number = open(path.c_str(), kFlags, 0666);
   return number < 0 ? nullptr : fdopen(number, "wb");
 }
 
 }  // namespace
 
 TraceWriter::TraceWriter(const std::string& path)
-    : path_(path),
-      is_new_(access(path.c_str(), F_OK) != 0),
-      file_(open_unchanged(path)),
-      packed_(ZSTD_compressBound(2 * kFrame)) {
+    : path_(path), file_(open_unchanged(path, &is_new_)), packed_(ZSTD_compressBound(2 * kFrame)) {
   if (file_ == nullptr) throw std::runtime_error(path + " cannot be written: " + strerror(errno));
   context_ = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, kLevel);
