@@ -13,7 +13,8 @@ void set_limit_handler(hummock_limit_handler handler);
 // lock is held, and a malloc has its block.
 void tell_of_limits();
 
-// What was refused so far was got in another way after all, so nobody is told.
+// What was refused is asked for once more, so nobody is told yet. Another thread's
+// refusal just now may be lost.
 void forget_refusals();
 
 // In the child of a fork: another thread may have been told just then.

@@ -87,9 +87,9 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   char* raw = take_raw(heap, total, &zeroed);
   if (raw == nullptr) {
     empty_quarantine();
+    heap::forget_refusals();
     raw = take_raw(heap, total, &zeroed);
     if (raw == nullptr) return heap::no_memory();
-    heap::forget_refusals();
   }
   auto* record = reinterpret_cast<Record*>(raw);
   char* user = reinterpret_cast<char*>(base::align_up(
