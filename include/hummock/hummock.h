@@ -118,9 +118,9 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(2) void* hummock_realloc_zer
 HUMMOCK_EXPORT size_t hummock_usable_size(const void* block) HUMMOCK_NOEXCEPT;
 
 /* The least usable size that malloc(size) would return; 0 when no block can be that large. A block of 4 KiB
- * to 64 KiB may have up to a quarter more than `size`, a larger one up to 64 KiB more. A guarded block, or
- * any block in checked mode, has exactly `size`, and one of the space that serves malloc may have less than
- * is said here. Has no side effects. */
+ * to 64 KiB may have up to a quarter more than `size`, a larger one up to 64 KiB more. A guarded block has
+ * exactly `size`. In checked mode, and where a space serves malloc, the answer is `size`. Has no side
+ * effects. */
 HUMMOCK_EXPORT size_t hummock_good_size(size_t size) HUMMOCK_NOEXCEPT;
 
 /* Returns free memory of all threads to the system, except about `keep` bytes. Returns 1 when it released

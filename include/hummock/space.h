@@ -78,21 +78,20 @@ typedef struct hummock_space_options {
   uint32_t zero;          /* 1: malloc, memalign and realloc hand out zeros */
   uint32_t threads;       /* HUMMOCK_SPACE_OWNER, _SPIN, _INHERIT */
   uint32_t policy;        /* HUMMOCK_SPACE_DENSE, _PROVEN */
-  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none.
-                           * Not with PROVEN */
+  uint32_t cache_blocks;  /* blocks that a thread keeps at hand per size, at most 256, OWNER 1024; 0: none */
   uint32_t cache_step;    /* sizes are rounded up to multiples of it; a power of two ≥ 16; 0: 32 */
   uint32_t cache_largest; /* largest size kept; at most 64 × cache_step, OWNER 256 KiB; 0: 1024, OWNER 4096 */
-  uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one; needs
-                           * INHERIT, no cache and no no_fork */
-  void* memory; /* the caller's, aligned to 64, `initial` bytes; NULL: the system's. Not with a larger
-                 * `maximum`, nor where huge_pages or no_fork is required */
+  uint32_t shared;        /* 1: in shared memory under `name` ("/name"), or in a descriptor without one */
+  void* memory;           /* the caller's, aligned to 64, `initial` bytes; NULL: the system's */
 } hummock_space_options_t;
 
-/* Creates a space. On failure returns NULL and sets errno: EINVAL for options that contradict each other or a
- * space too small for its own records; ENOMEM; or the system's error when it cannot provide a required
- * property. `achieved` (or NULL) receives the HUMMOCK_SPACE_… bits of the properties that the space really
- * has. With _AT_FIRST these are the ones it has so far, and the first allocation fails instead. Cost: system
- * calls; with populate a page fault for each page. */
+/* Creates a space. On failure returns NULL and sets errno: EINVAL for options that contradict each other (a
+ * cache with PROVEN; `shared` without INHERIT, or with a cache or no_fork; `memory` with a larger `maximum`,
+ * or where huge_pages or no_fork is required) or a space too small for its own records; ENOMEM; or the
+ * system's error when it cannot provide a required property. `achieved` (or NULL) receives the
+ * HUMMOCK_SPACE_… bits of the properties that the space really has. With _AT_FIRST these are the ones it has
+ * so far, and the first allocation fails instead. Cost: system calls; with populate a page fault for each
+ * page. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD hummock_space_t* hummock_space_create(const hummock_space_options_t* options,
                                                                        uint32_t* achieved) HUMMOCK_NOEXCEPT;
 

@@ -40,8 +40,12 @@ bool was_refused() {
 
 }  // namespace
 
-void set_limit_handler(hummock_limit_handler wanted) {
+void forget_refusals() {
   set_relaxed(refusals_told, pages::limit_refusals());
+}
+
+void set_limit_handler(hummock_limit_handler wanted) {
+  forget_refusals();
   set_relaxed(was_over, false);  // a new one is told, too, of what is over already
   set_relaxed(told_at, uint64_t{0});
   __atomic_store_n(&handler, wanted, __ATOMIC_RELEASE);
@@ -61,10 +65,6 @@ void tell_of_limits() {
   if (over) call(HUMMOCK_LIMIT_SOFT, pages::in_use_bytes(), relaxed(pages::limits.soft));
   if (refused || over) was_refused();  // what the handler itself asked for brings no other call
   __atomic_store_n(&teller, 0, __ATOMIC_RELEASE);
-}
-
-void forget_refusals() {
-  set_relaxed(refusals_told, pages::limit_refusals());
 }
 
 void forget_teller() {

@@ -257,7 +257,7 @@ class Run(unittest.TestCase):
                     self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertEqual(hummock("profile", "--", TOOL, "run", "--checked", "--", "true").returncode, 0)
 
-    def test_no_program_is_written_over(self):
+    def test_no_result_is_written_over_a_program(self):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "program")
             shutil.copy("/bin/true", program)

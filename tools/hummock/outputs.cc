@@ -8,6 +8,7 @@
 #include <fstream>
 
 namespace hummock::tool {
+namespace {
 
 std::string looks_like_program(const std::string& path) {
   struct stat status;
@@ -16,6 +17,13 @@ std::string looks_like_program(const std::string& path) {
   std::ifstream(path, std::ios::binary).read(start, SELFMAG);
   if (std::string(start, SELFMAG) == ELFMAG) return "is a program or a library";
   return (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0 ? "is executable" : "";
+}
+
+}  // namespace
+
+std::string not_written_over(const std::string& path) {
+  const std::string why = looks_like_program(path);
+  return why.empty() ? "" : why + ", and is not written over";
 }
 
 void guard_standard_streams() {

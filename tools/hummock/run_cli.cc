@@ -17,8 +17,8 @@ std::string wrong_argument(const char* argument, const char* option, const std::
 }
 
 std::string wrong_file(const char* argument, const std::string& file) {
-  const std::string why = looks_like_program(file);
-  return why.empty() ? "" : std::string(argument) + "=" + file + ": it " + why + ", and is not written over";
+  const std::string why = not_written_over(file);
+  return why.empty() ? "" : std::string(argument) + "=" + file + ": it " + why;
 }
 
 std::string what_is_wrong(const RunOptions& options) {

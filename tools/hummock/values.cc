@@ -101,8 +101,8 @@ CLI::Option* takes_size(CLI::Option* option, uint64_t most) {
 
 CLI::Option* takes_output(CLI::Option* option) {
   const auto check = [](std::string& path) -> std::string {
-    const std::string why = looks_like_program(path);
-    return why.empty() ? "" : path + " " + why + ", and is not written over";
+    const std::string why = not_written_over(path);
+    return why.empty() ? "" : path + " " + why;
   };
   return transforms(option, check, "FILE");
 }

@@ -1,5 +1,4 @@
 // hummock profile: a program of its own, so that no other command needs what it is linked to.
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -38,8 +37,8 @@ void check_files(const ProfileOptions& options) {
     const bool fine = there ? access(path.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)
                             : access(folder.c_str(), W_OK | X_OK) == 0;
     if (!fine) throw std::runtime_error(path + " cannot be written");
-    const std::string why = looks_like_program(path);
-    if (!why.empty()) throw std::runtime_error(fmt::format("{} {}, and is not written over", path, why));
+    const std::string why = not_written_over(path);
+    if (!why.empty()) throw std::runtime_error(path + " " + why);
   }
 }
 
