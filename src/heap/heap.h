@@ -82,6 +82,22 @@ struct OwnRound {
   size_t bytes_before;  // the same in the last round; it is in own_bytes
 };
 
+// A set of size classes.
+struct ClassSet {
+  uint64_t words[(slab::kClasses + 63) / 64];
+  bool has(unsigned c) const { return (words[c / 64] >> (c % 64) & 1) != 0; }
+  void add(unsigned c) { words[c / 64] |= uint64_t{1} << (c % 64); }
+  void remove(unsigned c) { words[c / 64] &= ~(uint64_t{1} << (c % 64)); }
+  // The first from `begin` on, to the end of the word of `end` - 1; 0: there is none.
+  unsigned first_in(unsigned begin, unsigned end) const {
+    for (unsigned c = begin; c < end; c = (c | 63) + 1) {
+      const uint64_t left = words[c / 64] >> (c % 64);
+      if (left != 0) return c + static_cast<unsigned>(__builtin_ctzll(left));
+    }
+    return 0;
+  }
+};
+
 // Records are never unmapped, so a stale pointer to one does no harm.
 struct Heap {
   Bin bins[slab::kClasses];             // by class; the first is of no class
@@ -95,8 +111,8 @@ struct Heap {
   uint8_t looks;                        // so many classes the next refill's sweep() looks at
   uint8_t near_cache;                   // of spans, where the processor is not known
   uint8_t hand;                         // the class that sweep() looked at last
-  uint64_t holding[2];                  // a bit for each class that has free blocks or room for them, or had
-  uint64_t keeps[2];                    // a bit for each class whose full slabs the heap keeps: see retire()
+  ClassSet holding;                     // that have free blocks or room for them, or had
+  ClassSet keeps_full;                  // whose full slabs the heap keeps: see retire()
   uint32_t held;                        // bytes that the magazines have room for
   uint32_t earned;                      // of them, beyond what each thread may hold: see heap/allowance.h
   uint32_t handed_over;                 // bytes of others' blocks, since look_after_frees
@@ -125,19 +141,6 @@ struct Heap {
   slab::OwnPurge own_purge;
   slab::Rest rest[slab::kClasses];  // of one slab a class: comes before all other slabs. None once it ended.
 };
-
-static_assert(slab::kClasses <= 8 * sizeof(Heap::holding));
-inline void note_holding(Heap* heap, unsigned size_class) {
-  heap->holding[size_class / 64] |= uint64_t{1} << (size_class % 64);
-}
-inline bool keeps_full(const Heap* heap, unsigned size_class) {
-  return (heap->keeps[size_class / 64] >> (size_class % 64) & 1) != 0;
-}
-inline void set_keeps_full(Heap* heap, unsigned size_class, bool keeps) {
-  const uint64_t bit = uint64_t{1} << (size_class % 64);
-  uint64_t& word = heap->keeps[size_class / 64];
-  word = keeps ? word | bit : word & ~bit;
-}
 
 inline SlabHeader* const kSealed = reinterpret_cast<SlabHeader*>(1);
 

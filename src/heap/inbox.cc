@@ -73,7 +73,7 @@ uint32_t look_at_posted(Heap* heap, SlabHeader* slab) {
   // From here others may queue it again. acq_rel: the next writer of inbox_next comes after our read.
   __atomic_fetch_and(&slab->remote, ~slab::kQueued, __ATOMIC_ACQ_REL);
   if (slab == heap->current[slab->size_class]) return 0;
-  set_keeps_full(heap, slab->size_class, false);
+  heap->keeps_full.remove(slab->size_class);
   unlist(heap, slab);
   return end_or_file(heap, slab);
 }

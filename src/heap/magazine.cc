@@ -160,15 +160,8 @@ bool holds_any(const Heap* heap, unsigned size_class) {
 // The class in the set `holding` that comes next after the hand, or 0.
 unsigned next_holding(const Heap* heap) {
   const unsigned from = heap->hand + 1u;
-  const auto first_from = [heap](unsigned begin, unsigned end) {
-    for (unsigned c = begin; c < end; c = (c | 63) + 1) {
-      const uint64_t left = heap->holding[c / 64] >> (c % 64);
-      if (left != 0) return c + static_cast<unsigned>(__builtin_ctzll(left));
-    }
-    return 0u;
-  };
-  const unsigned later = first_from(from, slab::kClasses);
-  return later != 0 ? later : first_from(0, from);
+  const unsigned later = heap->holding.first_in(from, slab::kClasses);
+  return later != 0 ? later : heap->holding.first_in(0, from);
 }
 
 // Looks at the next class that holds something, and flushes a step of it if nobody touched it since the last
@@ -177,7 +170,7 @@ bool sweep_next(Heap* heap, unsigned except, bool hurry = false) {
   const unsigned next = next_holding(heap);
   heap->hand = static_cast<uint8_t>(next);
   if (!holds_any(heap, next)) {
-    heap->holding[next / 64] &= ~(uint64_t{1} << (next % 64));
+    heap->holding.remove(next);
     return false;
   }
   if (next == except) return false;
@@ -217,7 +210,7 @@ bool make_room(Heap* heap, unsigned size_class) {
   if (wanted > most) wanted = most;
   if (wanted < needed) return false;
   if (!hold_or_take(heap, (wanted - limit) * size + (limit == 0 ? kSmallPage : 0), size_class)) return false;
-  note_holding(heap, size_class);
+  heap->holding.add(size_class);
   bin.limit = static_cast<int16_t>(wanted);
   bin.room += static_cast<int32_t>(wanted - limit);
   return true;

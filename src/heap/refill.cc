@@ -52,7 +52,7 @@ void retire(Heap* heap, SlabHeader* slab) {
     slab->full = true;
     return heap->full.push_back(slab);
   }
-  const bool stays = keeps_full(heap, slab->size_class) || is_direct(heap->bins[slab->size_class]);
+  const bool stays = heap->keeps_full.has(slab->size_class) || is_direct(heap->bins[slab->size_class]);
   stays ? keep_slab(heap, slab) : shard::give_away(slab, heap);
 }
 
@@ -171,7 +171,7 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
     sweep(heap, heap->looks, size_class);
     heap->looks = 0;
   }
-  note_holding(heap, size_class);
+  heap->holding.add(size_class);
   heap->bins[size_class].asked = true;
   SlabHeader*& current = heap->current[size_class];
   // For blocks of more than a page, free blocks of other slabs come before memory that was never touched.

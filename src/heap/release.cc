@@ -26,7 +26,7 @@ bool reclaim(Heap* heap, SlabHeader* slab) {
   if (relaxed(slab->home) != heap || !heap->attached || !is_shared(slab)) return false;
   if (slab::returned_count(slab) > slab::kMostDrained) return false;
   if (!shard::reclaim(slab, heap)) return false;
-  set_keeps_full(heap, slab->size_class, true);
+  heap->keeps_full.add(slab->size_class);
   slab::drain(slab);
   keep_slab(heap, slab);
   return true;
