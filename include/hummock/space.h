@@ -96,8 +96,9 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD hummock_space_t* hummock_space_create(const hum
                                                                        uint32_t* achieved) HUMMOCK_NOEXCEPT;
 
 /* Destroys the space and its blocks, and returns its memory unless it is the caller's own. No thread may use
- * the space during the call or later. A shared space ends for this process; the process that created it also
- * removes its name. NULL does nothing. The end of the process destroys what spaces are left. */
+ * the space during the call or later; threads that have a cache in it must have ended. A shared space ends for
+ * this process; the process that created it also removes its name. NULL does nothing. The end of the process
+ * destroys what spaces are left, but leaves the names of shared ones. */
 HUMMOCK_EXPORT void hummock_space_destroy(hummock_space_t* space) HUMMOCK_NOEXCEPT;
 
 /* ---- Blocks ----------------------------------------------------------------------------------- */
@@ -120,7 +121,7 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(3)
                                                         size_t size) HUMMOCK_NOEXCEPT;
 /* As realloc: a NULL block is malloc, size 0 frees and returns NULL, on failure the block is untouched. A
  * block grows in place if the memory behind it is free; what it has room for is never refused. A block from
- * memalign keeps its alignment. */
+ * memalign keeps its alignment, up to 256 KiB. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(3) void* hummock_space_realloc(
     hummock_space_t* space, void* block, size_t size) HUMMOCK_NOEXCEPT;
 /* Frees `block`; NULL does nothing. Leaves errno as it is. */
@@ -142,7 +143,8 @@ HUMMOCK_EXPORT size_t hummock_space_required_size(size_t max_live, size_t larges
  * Returns 0, ENOMEM, or the system's error; the space is then as it was. Cost: system calls. */
 HUMMOCK_EXPORT int hummock_space_expand(hummock_space_t* space, size_t bytes) HUMMOCK_NOEXCEPT;
 /* Returns up to `bytes` (rounded down to pages) of the free memory at the end of the space to the system,
- * never below the initial size. The result says how many bytes. */
+ * never below the initial size. The result says how many bytes. Of a shared space they stay in memory until
+ * all processes have destroyed it. */
 HUMMOCK_EXPORT size_t hummock_space_shrink(hummock_space_t* space, size_t bytes) HUMMOCK_NOEXCEPT;
 /* Returns the memory of whole free pages to the system; the space keeps its size, and later use takes page
  * faults. The result says how many bytes; it is 0 for a space that is locked, on huge pages, shared, or in

@@ -145,8 +145,7 @@ void add_figures(hummock_stats_t* out) {
   space::Space* space = external();
   if (space == nullptr) return;
   hummock_space_stats_t its = {};
-  space::stats(space, &its);
-  const size_t records = space::resting_in_caches(space).records;
+  const uint64_t records = space::stats(space, &its);
   out->live += its.used - (its.live_blocks - its.cache_free_blocks - records) * space::kHeader;
   out->committed += its.bytes - its.overhead;
   out->peak += its.bytes - its.overhead;

@@ -215,6 +215,8 @@ int fill_control(Space* space, const hummock_space_options_t& o, uint64_t initia
   control->threads = space->threads;
   control->shared = o.shared;
   control->zero = o.zero;
+  control->populate = o.populate;
+  control->lock = o.lock;
   control->initial = initial;
   control->maximum = maximum;
   control->expand = o.expand;
@@ -323,7 +325,7 @@ int expand(Space* space, size_t bytes) {
   Control* control = space->control;
   int error = 0;
   // First do what AT_FIRST left out.
-  if (control->pending != 0) {
+  if (control->pending > control->bytes) {
     error = grow(space, control->pending - control->bytes) ? 0 : errno;
     if (error == 0) control->pending = 0;
   }

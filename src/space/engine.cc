@@ -161,9 +161,13 @@ void put_range(Engine* engine, uint64_t at) {
 uint64_t largest_free(const Engine* engine) {
   if (engine->policy == Policy::proven) return largest_slot(engine);
   const uint64_t open = engine->open == 0 ? 0 : engine->open_size;
-  if (engine->levels == 0) return open;
-  const unsigned level = base::log2_floor(engine->levels);
-  const uint64_t first = head(engine, (uint64_t{level} << 6) + base::log2_floor(engine->words[level]));
+  // Statistics look from outside, while the two are changed one after the other.
+  const uint64_t levels = figure(engine->levels);
+  if (levels == 0) return open;
+  const unsigned level = base::log2_floor(levels);
+  const uint64_t lists = figure(engine->words[level]);
+  if (lists == 0) return open;
+  const uint64_t first = head(engine, (uint64_t{level} << 6) + base::log2_floor(lists));
   const uint64_t listed = first == 0 ? 0 : size_in(header(engine, first));
   return listed > open ? listed : open;
 }

@@ -96,6 +96,7 @@ void after_fork_in_child() {
   os::forget_futex_number();
   for (Space* space = first; space != nullptr;) {
     Space* next = space->next;
+    space->creator = false;  // its parent removes the name
     if (space->out_of_forks) drop_entry(space);
     space = next;
   }

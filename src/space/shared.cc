@@ -18,11 +18,13 @@ bool is_space(const Control* control, size_t size) {
 }  // namespace
 
 Space* attach(int descriptor) {
+  errno = EINVAL;  // unless the system refuses
   const size_t size = os::shared_size(descriptor);
   Control* control =
       size < sizeof(Control) ? nullptr : static_cast<Control*>(os::shared_map(descriptor, size));
-  if (control == nullptr || !is_space(control, size)) {
-    if (control != nullptr) os::arena_calls.unmap(control, size);
+  if (control == nullptr) return nullptr;
+  if (!is_space(control, size)) {
+    os::arena_calls.unmap(control, size);
     errno = EINVAL;
     return nullptr;
   }
@@ -39,6 +41,9 @@ Space* attach(int descriptor) {
   space->engine = reinterpret_cast<Engine*>(control + 1);
   space->threads = control->threads;
   space->zero = control->zero != 0;
+  space->populate = control->populate;
+  space->lock = control->lock;
+  space->unit = os::page_size();
   space->descriptor = own_descriptor;
   space->mapped = size;
   set_calls(space);

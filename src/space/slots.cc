@@ -32,7 +32,8 @@ uint64_t cut_slots(Engine* engine, uint64_t end) {
 uint64_t largest_slot(const Engine* engine) {
   const uint64_t behind = engine->end - engine->frontier;
   const uint64_t cuttable = behind < kLeastBlock ? 0 : uint64_t{1} << base::log2_floor(behind);
-  const uint64_t kept = engine->levels == 0 ? 0 : uint64_t{1} << base::log2_floor(engine->levels);
+  const uint64_t levels = figure(engine->levels);
+  const uint64_t kept = levels == 0 ? 0 : uint64_t{1} << base::log2_floor(levels);
   return cuttable > kept ? cuttable : kept;
 }
 

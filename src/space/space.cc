@@ -63,7 +63,7 @@ uint64_t take_more(Space* space, uint64_t size, size_t align) {
   if (empty_caches(space)) {
     if (const uint64_t at = take_closely(space, size, align)) return at;
   }
-  if (control->pending != 0) {
+  if (control->pending > control->bytes) {
     if (!grow(space, control->pending - control->bytes)) {
       if (space->promised) quit_without_memory(space);
       return 0;
@@ -100,6 +100,16 @@ void add_wants(Line* line, uint32_t lock, uint32_t huge_pages) {
   if (huge_pages == HUMMOCK_SPACE_REQUIRE) *line << "; it was to stand in huge pages";
 }
 
+namespace {
+
+[[noreturn]] void die_in(const Space* space, Line* line) {
+  *line << " (space ";
+  if (space->control->name[0] != '\0') *line << "\"" << space->control->name << "\" ";
+  base::die(*line << "at " << static_cast<const void*>(space->control) << ")");
+}
+
+}  // namespace
+
 [[noreturn]] __attribute__((noinline)) void bad_block(const Space* space, const char* call, const void* p) {
   const Engine* engine = space->engine;
   const uint64_t at = offset_of(engine, p);
@@ -114,12 +124,18 @@ void add_wants(Line* line, uint32_t lock, uint32_t huge_pages) {
   } else {
     line << "double free: the block is free already";
   }
-  line << " (space ";
-  if (space->control->name[0] != '\0') line << "\"" << space->control->name << "\" ";
-  base::die(line << "at " << static_cast<const void*>(space->control) << ")");
+  die_in(space, &line);
 }
 
 namespace {
+
+// A block in the chain of remote frees is not as release_remote() left it.
+[[noreturn]] __attribute__((noinline)) void bad_remote(const Space* space, const void* p) {
+  Line line;
+  line << "hummock_space_free(" << p
+       << "): double free, or a write after it: another thread freed the block before";
+  die_in(space, &line);
+}
 
 // A block that another thread freed is in a chain until the owner takes it. Its payload says so, because only
 // the owner may change its header. Memory may hold what an earlier space left: the mark is this space's.
@@ -150,6 +166,10 @@ __attribute__((noinline)) void drain(Space* space, unsigned most) {
   for (unsigned i = 0; i < most; ++i) {
     if (at == 0) at = __atomic_exchange_n(&control->remote, 0, __ATOMIC_ACQUIRE);
     if (at == 0) break;
+    // If the owner freed it, too, or two threads at once, this is no link.
+    const bool waits = (header(engine, at) & (kFree | kResting)) == 0 &&
+                       word(engine, at + kHeader) == remote_mark(space, at);
+    if (__builtin_expect(!waits, false)) bad_remote(space, payload(engine, at));
     const uint64_t next = __atomic_load_n(&word(engine, at), __ATOMIC_ACQUIRE);
     if (next == kNotYet) break;
     word(engine, at + kHeader) = 0;  // the mark must not be found in a later block
@@ -215,7 +235,9 @@ template <Threads kThreads, Policy kPolicy>
 __attribute__((noinline)) void free_late(Space* space, void* p) {
   if (p == nullptr) return;
   if (kThreads == Threads::owner && !is_owner(space)) return release_remote(space, p);
+  const int saved = errno;
   if (enter_as<kThreads>(space)) free_inside<kThreads, kPolicy>(space, p);
+  errno = saved;  // of a shared space that is broken
 }
 
 template <Threads kThreads, Policy kPolicy>

@@ -20,7 +20,7 @@ enum class Threads : uint32_t {
 };
 
 inline constexpr uint64_t kMagic = 0x4543415053'4d5548;  // "HUMSPACE"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 inline constexpr size_t kNameRoom = 32;
 inline constexpr uint64_t kMostSpace = kMostBytes;
 
@@ -36,7 +36,8 @@ struct Control {
   uint32_t zero;
   uint32_t internal;  // the process's internal space: where the monitor begins
   uint32_t achieved;
-  uint32_t broken;  // a dead process left headers that cannot be walked
+  uint32_t broken;          // a dead process left headers that cannot be walked
+  uint32_t populate, lock;  // what the creator wished for: holds for what any process adds
   uint64_t initial;
   uint64_t maximum;
   uint64_t expand;
@@ -210,7 +211,8 @@ int expand(Space* space, size_t bytes);
 size_t shrink(Space* space, size_t bytes);
 size_t trim(Space* space);
 int own(Space* space);
-int stats(Space* space, hummock_space_stats_t* out);
+// Returns the number of records of threads' caches, which are among the blocks.
+uint64_t stats(Space* space, hummock_space_stats_t* out);
 int visit(Space* space, int (*visit)(void*, void*, size_t, int), void* context);
 Space* attach(int descriptor);
 Space* open(const char* name);

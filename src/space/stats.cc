@@ -6,21 +6,24 @@
 namespace hummock::space {
 namespace {
 
-void sum_caches(Space* space, hummock_space_stats_t* out) {
+// Returns the number of the caches' records.
+uint64_t sum_caches(Space* space, hummock_space_stats_t* out) {
   const Resting resting = resting_in_caches(space);
   out->cache_free += resting.bytes;
   out->cache_free_blocks += resting.blocks;
-  if (space->rest == nullptr) return;
-  out->cache_free = figure(space->rest->bytes);
-  out->cache_free_blocks = resting_blocks(space->rest);
+  if (space->rest != nullptr) {
+    out->cache_free = figure(space->rest->bytes);
+    out->cache_free_blocks = resting_blocks(space->rest);
+  }
+  return resting.records;
 }
 
-void collect(Space* space, hummock_space_stats_t* out) {
+uint64_t collect(Space* space, hummock_space_stats_t* out) {
   const Control* control = space->control;
   const Engine* engine = space->engine;
   const uint64_t used = figure(engine->used);
   const uint64_t own = figure(control->own);
-  sum_caches(space, out);
+  const uint64_t records = sum_caches(space, out);
   // Nothing tells of a block at rest where it came from: only what rests is the cache's.
   const uint64_t cached = space->rest != nullptr ? out->cache_free : figure(control->cached);
   out->bytes = figure(control->bytes);
@@ -49,6 +52,7 @@ void collect(Space* space, hummock_space_stats_t* out) {
   out->policy = engine->policy == Policy::proven ? HUMMOCK_SPACE_PROVEN : HUMMOCK_SPACE_DENSE;
   out->broken = control->broken;
   memcpy(out->name, control->name, sizeof out->name);
+  return records;
 }
 
 struct Visitor {
@@ -66,14 +70,14 @@ bool pass_on(void* context, uint64_t at, uint64_t value) {
 
 }  // namespace
 
-int stats(Space* space, hummock_space_stats_t* out) {
+uint64_t stats(Space* space, hummock_space_stats_t* out) {
   // A space whose dead user left it broken, or that another thread owns, is still told about.
   const int saved = errno;
   const bool entered = (space->threads != Threads::owner || is_owner(space)) && enter(space);
   errno = saved;
-  collect(space, out);
+  const uint64_t records = collect(space, out);
   if (entered) leave(space);
-  return 0;
+  return records;
 }
 
 int visit(Space* space, int (*visit)(void*, void*, size_t, int), void* context) {

@@ -341,6 +341,31 @@ TEST_CASE("what is freed does not raise the peak that a program needs") {
   CHECK(support::figures(space).peak <= 3 * (300000 + 32));
 }
 
+TEST_CASE("what another thread freed and the owner frees again is told when the owner takes it back") {
+  for (const uint32_t policy : {HUMMOCK_SPACE_DENSE, HUMMOCK_SPACE_PROVEN}) {
+    for (const uint32_t cached : {0u, 64u}) {
+      if (policy == HUMMOCK_SPACE_PROVEN && cached != 0) continue;
+      CAPTURE(policy);
+      CAPTURE(cached);
+      hummock_space_options_t options = support::space_of(4 * kMiB, HUMMOCK_SPACE_OWNER, policy);
+      options.cache_blocks = cached;
+      Space space(options);
+      hummock_space_t* s = space;
+      for (const bool again : {false, true}) {
+        void* block = hummock_space_malloc(s, 100);
+        std::thread([&] { hummock_space_free(s, block); }).join();
+        const support::Ending ending = support::ending_of([&] {
+          hummock_space_free(s, block);
+          if (again) memset(hummock_space_malloc(s, 100), 1, 100);  // the same block, maybe
+          for (int i = 0; i < 100; ++i) hummock_space_free(s, hummock_space_malloc(s, 3000));
+        });
+        CHECK(ending.aborted);
+        CHECK(ending.said.find("double free") != std::string::npos);
+      }
+    }
+  }
+}
+
 TEST_CASE("others free long blocks, misuse of a run is found") {
   Space space(resting_space(16 * kMiB));
   hummock_space_t* s = space;

@@ -93,6 +93,53 @@ TEST_CASE("by name") {
   CHECK(errno == ENOENT);
 }
 
+TEST_CASE("who joins may expand and shrink") {
+  for (const uint32_t policy : {HUMMOCK_SPACE_DENSE, HUMMOCK_SPACE_PROVEN}) {
+    CAPTURE(policy);
+    hummock_space_options_t options = shared_space(policy);
+    options.maximum = 32 * kMiB;
+    options.expand = kMiB;
+    options.populate = HUMMOCK_SPACE_TRY;
+    Space space(options);
+    hummock_space_t* joined = hummock_space_attach(hummock_space_descriptor(space));
+    REQUIRE(joined != nullptr);
+    CHECK(hummock_space_expand(joined, 100) == 0);
+    CHECK(support::figures(space).bytes == 8 * kMiB + 4096);
+    CHECK(support::is_sound(space));
+    void* block = hummock_space_malloc(joined, 9 * kMiB);  // expands
+    REQUIRE(block != nullptr);
+    memset(block, 1, 9 * kMiB);
+    CHECK(support::is_sound(space));
+    CHECK((support::figures(space).achieved & HUMMOCK_SPACE_POPULATED) != 0);
+    hummock_space_free(joined, block);
+    const size_t before = support::figures(space).bytes;
+    const size_t gone = hummock_space_shrink(joined, 32 * kMiB);
+    CHECK(gone != 0);
+    CHECK(support::figures(space).bytes == before - gone);
+    CHECK(hummock_space_expand(space, 32 * kMiB - support::figures(space).bytes) == 0);
+    CHECK(support::figures(joined).bytes == 32 * kMiB);
+    CHECK(support::is_sound(joined));
+    hummock_space_destroy(joined);
+  }
+}
+
+TEST_CASE("a child that destroys its copy leaves the name") {
+  char name[64];
+  snprintf(name, sizeof name, "/hummock-test-%d", getpid());
+  hummock_space_options_t options = shared_space();
+  options.name = name;
+  Space space(options);
+  pid_t child = fork();
+  if (child == 0) {
+    hummock_space_destroy(space);
+    _exit(0);
+  }
+  CHECK(wait_for(child) == 0);
+  hummock_space_t* again = hummock_space_open(name);
+  CHECK(again != nullptr);
+  hummock_space_destroy(again);
+}
+
 TEST_CASE("what is no space is not joined") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -104,6 +151,7 @@ TEST_CASE("what is no space is not joined") {
   CHECK(errno == EINVAL);
   fclose(file);
   CHECK(hummock_space_attach(-1) == nullptr);
+  CHECK(errno == EBADF);
 }
 
 TEST_CASE("many processes at once") {
