@@ -180,7 +180,7 @@ Heap* attach_now() {
 UserHeap* common_heap() {
   // acquire: pairs with the exchange, so that the heap is seen as it was made.
   UserHeap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
-  if (heap != nullptr || sees_every_call()) return heap;
+  if (heap != nullptr || is_replaced()) return heap;
   UserHeap* fresh = new_user_heap(true);
   if (fresh == nullptr) return nullptr;
   if (__atomic_compare_exchange_n(&common, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

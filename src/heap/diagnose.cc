@@ -142,8 +142,16 @@ bool is_free(const SlabHeader* slab, const void* p, bool waits) {
 }  // namespace
 
 bool was_freed(const SlabHeader* slab, void* block, bool waits) {
-  // The page last: if it goes meanwhile, the other looks see zeros, as in a live block.
-  return (slab::looks_free(slab, block) && is_free(slab, block, waits)) || slab::is_gone(slab, block);
+  if (slab::looks_free(slab, block) && is_free(slab, block, waits)) return true;
+  // The page last: if it goes meanwhile, the other looks see zeros, as in a live block. While it goes or
+  // comes back it is noted in one of three places, and for a few instructions in none; then the slab is
+  // closed.
+  for (unsigned tries = waits && !slab::is_tiny(slab) ? 4 : 1;; --tries) {
+    if (slab::is_gone(slab, block)) return true;
+    const bool zeros = relaxed(slab::link_word(block)) == 0 && relaxed(slab::check_word(block)) == 0;
+    if (tries == 1 || !zeros || relaxed(slab->free_bound) != 0) return false;
+    os::pause_cpu();
+  }
 }
 
 void check_live(const char* call, const SlabHeader* slab, const void* p, slab::End end) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/text.h"
 #include "heap/allocate.h"
 #include "heap/attach.h"
@@ -210,8 +211,11 @@ void user_give(UserHeap* heap, void* p, const char* call) {
   if (block.heap != heap) other_heap(call, block.header, p);
   if (heap->samples && modes::sampling::release(block, p)) return;
   os::LockGuard guard(heap->lock);
-  if (block.is_large()) return release_large(block.header, claim_large(call, block.header));
   // Once more, as another thread may have freed it meanwhile. With the lock held no handler is called.
+  const bool same = block.is_large() || kind_of(block.header) == Kind::own_slab;
+  if (!same || relaxed(block.header->user) != heap)
+    base::die(base::Line() << call << "(" << p << "): double free: another thread freed the block meanwhile");
+  if (block.is_large()) return release_large(block.header, claim_large(call, block.header));
   check_live(call, block.header, p, base::die);
   give_small(heap, block.header, p);
 }

@@ -10,6 +10,7 @@
 #include "heap/observer.h"
 #include "heap/user.h"
 #include "modes/guards.h"
+#include "modes/recording.h"
 #include "modes/sample_chance.h"
 #include "os/os.h"
 #include "os/probe.h"
@@ -199,8 +200,9 @@ void start(uint64_t mean) {
   switch_to(mean);
 }
 
+// Hooks may go later, and the parent's table is not the child's.
 void in_child() {
-  if (heap::sees_every_call()) return;
+  if (heap::is_replaced() || recording::is_on()) return;
   set_table(nullptr, 0);
   opening = false;
   claims = os::shares_memory(kVariable) && mean_last != 0;

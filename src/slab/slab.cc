@@ -162,7 +162,11 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   const pages::Span span = pages::allocate_span(row.slots);
   SlabHeader* slab = span.header;
   if (slab == nullptr) return nullptr;
-  if (row.slots == 1) see_to_untouched(slab, span.zeroed);
+  if (row.slots == 1) {
+    see_to_untouched(slab, span.zeroed);
+  } else {
+    slab->gone.touched = 0;
+  }
   slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live = 0;

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/linux/errno.h"
 #include "os/linux/files.h"
 #include "os/os.h"
 
@@ -132,6 +133,7 @@ Step next_step() {
 }  // namespace
 
 bool group_limit(size_t* limit) {
+  KeepErrno keep;
   step = next_step();
   const bool known = step == Step::own && (version == nullptr || looked >= kOwnFiles[version - kVersions]);
   const size_t least = own[0] < own[1] ? own[0] : own[1];

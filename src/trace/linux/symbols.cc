@@ -99,8 +99,10 @@ Found find_function(const File& file, uintptr_t address) {
   return found;
 }
 
-// The program's own path is not in the list of objects.
-const char* path_of(const Module& module, char* room) {
+// The program's own path is not in the list of objects. Whoever writes it here writes the same. Not on the
+// stack, which may be a signal handler's, of 8 KiB.
+const char* path_of(const Module& module) {
+  static char room[kMostPath];
   if (*module.name != '\0') return module.name;
   const ssize_t length = readlink("/proc/self/exe", room, kMostPath - 1);
   room[length > 0 ? length : 0] = '\0';
@@ -117,8 +119,7 @@ void print_frame(unsigned number, uintptr_t code) {
     base::say(line.text("[").hex(call).text("]"));
     return;
   }
-  char room[kMostPath];
-  const char* path = path_of(module, room);
+  const char* path = path_of(module);
   line.text(*path != '\0' ? path : "?").text("+").hex(call - module.base).text(" [").hex(call).text("]");
   const File file(path);
   const Found found = find_function(file, call - module.base);
