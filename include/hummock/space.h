@@ -96,9 +96,9 @@ HUMMOCK_EXPORT HUMMOCK_NODISCARD hummock_space_t* hummock_space_create(const hum
                                                                        uint32_t* achieved) HUMMOCK_NOEXCEPT;
 
 /* Destroys the space and its blocks, and returns its memory unless it is the caller's own. No thread may use
- * the space during the call or later; threads that have a cache in it must have ended. A shared space ends for
- * this process; the process that created it also removes its name. NULL does nothing. The end of the process
- * destroys what spaces are left, but leaves the names of shared ones. */
+ * the space during the call or later; threads that have a cache in it must have ended. A shared space ends
+ * for this process; the process that created it also removes its name. NULL does nothing. The end of the
+ * process destroys what spaces are left, but leaves the names of shared ones. */
 HUMMOCK_EXPORT void hummock_space_destroy(hummock_space_t* space) HUMMOCK_NOEXCEPT;
 
 /* ---- Blocks ----------------------------------------------------------------------------------- */
