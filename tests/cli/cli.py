@@ -27,6 +27,10 @@ class Run(unittest.TestCase):
         done = hummock("run", "--", "sh", "-c", "echo out; exit 7")
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("out\n", "", 7))
 
+    def test_a_talkative_loader(self):
+        done = hummock("run", "--", "echo", "ran", env=dict(os.environ, LD_DEBUG="all"))
+        self.assertEqual((done.stdout, done.returncode), ("ran\n", 0))
+
     def test_the_library_is_mapped(self):
         done = hummock("run", "--", "cat", "/proc/self/maps")
         self.assertIn(os.path.realpath(LIBRARY), done.stdout)
@@ -59,6 +63,10 @@ class Run(unittest.TestCase):
             report = hummock("run", "--checked", "--", program).stderr
             for line in report.splitlines():
                 self.assertRegex(line, r"^hummock: \d+: ")
+            alone = subprocess.run([TOOL, "symbolize"], input=report, capture_output=True, text=True, timeout=60,
+                                   env={"PATH": folder})
+            self.assertIn("addr2line is missing", alone.stderr)
+            self.assertEqual((alone.stdout, alone.returncode), (report, 1))
             text = subprocess.run([TOOL, "symbolize"], input="before\n" + report, capture_output=True,
                                   text=True, timeout=60)
         self.assertEqual(text.returncode, 0, text.stderr)
@@ -264,7 +272,8 @@ class Run(unittest.TestCase):
             with open(program, "rb") as file:
                 before = file.read()
             for command in (["record", "-o", program, "--", "true"], ["log", "--html", program, program],
-                            ["replay", "--json", program, program], ["bench", "--json", program, "--list"]):
+                            ["replay", "--json", program, program], ["bench", "--json", program, "--list"],
+                            ["bench", "spaces", "--csv", program]):
                 done = hummock(*command)
                 self.assertEqual(done.returncode, 2, command)
                 self.assertIn("is a program", done.stderr)

@@ -5,11 +5,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
-from support import TOOL, LIBRARY, SOURCE, PATIENCE, hummock, Target, page_of, children_of
+from support import TOOL, CALM, LIBRARY, TARGET, SOURCE, PATIENCE, hummock, Target, page_of, children_of
 
 
 class Outside(unittest.TestCase):
@@ -142,6 +144,22 @@ class Outside(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
             else:
                 self.assertRegex(done.stderr, "closed the descriptor")
+
+    def test_again_and_again_until_the_processes_have_ended(self):
+        """Also when one of them does not answer: a worker that rests since its fork."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(TARGET, folder + f"/t{os.getpid()}")
+            with Target("crew", 1, program=program) as target:
+                command = [TOOL, "stats", os.path.basename(program), "--json", "--every", "100ms", "--wait", "100ms"]
+                with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CALM) as watching:
+                    for _ in range(3):
+                        self.assertEqual(str(json.loads(watching.stdout.readline())["pid"]), target.pid)
+                        self.assertIn("it is a child of", watching.stderr.readline())
+                    for pid in (*children_of(target.pid), target.pid):
+                        os.kill(int(pid), signal.SIGKILL)
+                    target.process.wait()
+                    watching.communicate(timeout=600)
+                    self.assertEqual(watching.returncode, 1)
 
     def test_times_that_are_none(self):
         for every in ("0", "-1", "1e99", "nan", "soon"):

@@ -182,6 +182,29 @@ class Replay(InFolder):
                 peaks.append(json.load(file)["results"][0]["runs"][0]["peak_bytes"])
         self.assertLess(peaks[0] + (8 << 20), peaks[1])  # a block of 16 MiB that lives all along
 
+    def test_allocators_by_group(self):
+        """`apt` stands for those that are installed, or for none."""
+        done = replay(self.trace, "--with", "apt", "--repeat", "1", status=None)
+        self.assertIn(done.returncode, (0, 2), done.stderr)
+        if done.returncode == 2:
+            self.assertEqual(done.stderr, "hummock replay: --with: none of these allocators is installed\n")
+        self.assertNotRegex(done.stdout, "(?m)^replayed: .* on (hummock|system)$")
+
+    def test_a_full_disk_loses_neither_the_table_nor_other_files(self):
+        lines = self.folder + "/r.csv"
+        done = replay(self.trace, "--with", "hummock", "--repeat", "1", "--json", "/dev/full", "--csv", lines, status=None)
+        self.assertIn("/dev/full cannot be written", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("best for time", done.stdout)
+        with open(lines, encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 2)
+
+    def test_an_earlier_result_stays_where_nothing_runs(self):
+        earlier = self.folder + "/r.json"
+        pathlib.Path(earlier).write_text("earlier", encoding="utf-8")
+        replay(self.trace, "--with", "hummock", "--json", earlier, "--csv", self.folder + "/none/x", status=2)
+        self.assertEqual(pathlib.Path(earlier).read_text(encoding="utf-8"), "earlier")
+
     def test_narrow_window(self):
         replay(self.trace, "--with", "hummock", "--repeat", "1", "--window", "200")
 

@@ -133,7 +133,8 @@ void check_thp(const Facts& facts, Findings& out) {
   if (*defrag == "never") {
     second.level = Level::finding;
     second.consequence =
-        "the kernel gives huge pages only while whole ones happen to be free, which ends with uptime";
+        "the kernel gives huge pages only while whole ones are free, which becomes rarer the longer the "
+        "machine runs";
     second.fix = "echo defer+madvise > " + std::string(kThp) + "defrag";
   } else if (*defrag == "always") {
     second.level = Level::note;

@@ -22,7 +22,9 @@ void print_json(const std::vector<Finding>& findings, int status) {
     if (!each.hint.empty()) entry["hint"] = each.hint;
     all.push_back(entry);
   }
-  std::cout << nlohmann::ordered_json{{"status", status}, {"findings", all}}.dump(2) << "\n";
+  std::cout << nlohmann::ordered_json{{"status", status}, {"findings", all}}.dump(
+                   2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+            << "\n";
 }
 
 }  // namespace hummock::tool

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "base/option_value.h"
 #include "figures.h"
@@ -64,6 +66,11 @@ void tell_silent(const std::vector<Silent>& silent) {
     if (many)
       complain("ps", std::to_string(all.size()) + " processes, the first of them " + all[0] + ": " + why);
   }
+}
+
+bool any_left(const std::string& which) {
+  const std::vector<int> pids = find_processes(which);
+  return std::any_of(pids.begin(), pids.end(), [](int pid) { return kill(pid, 0) == 0 || errno != ESRCH; });
 }
 
 int tell(const char* command, const PageFile& file, int result) {
@@ -129,7 +136,7 @@ int FiguresCommands::ps() const {
   return 0;
 }
 
-int FiguresCommands::show_once() const {
+int FiguresCommands::show_once(bool* any) const {
   std::vector<Snapshot> all;
   const int status = for_each_page("stats", which_, [&](const PageFile& file) {
     std::string why;
@@ -144,16 +151,21 @@ int FiguresCommands::show_once() const {
     if (!json_ && !prometheus_) fputs(report(snapshot).c_str(), stdout);
   }
   fflush(stdout);
+  *any = !all.empty();
   return status;
 }
 
 int FiguresCommands::stats() const {
-  if (every_ <= 0) return show_once();
+  bool any = false;
+  if (every_ <= 0) return show_once(&any);
   const bool clears = isatty(STDOUT_FILENO) != 0 && !json_ && !prometheus_;
-  for (int status;; usleep(static_cast<useconds_t>(every_ * 1e6))) {
+  for (bool before = false;;) {
     if (clears) fputs("\033[H\033[2J", stdout);
-    status = show_once();
-    if (status != 0 || ferror(stdout) != 0) return status;
+    const int status = show_once(&any);
+    // One that did not answer this time may do so the next.
+    before = before || any;
+    if (!before || !any_left(which_) || ferror(stdout) != 0) return status;
+    std::this_thread::sleep_for(std::chrono::duration<double>(every_));
   }
 }
 
@@ -181,9 +193,7 @@ int FiguresCommands::set() const {
   if (equals == std::string::npos || equals == 0) return refuse("set", "write option=value, as decay_ms=100");
   std::string name = assignment_.substr(0, equals);
   const std::string value = assignment_.substr(equals + 1);
-  const std::vector<int> pids = find_processes(which_);
-  const auto is_there = [](int pid) { return kill(pid, 0) == 0 || errno != ESRCH; };
-  if (std::none_of(pids.begin(), pids.end(), is_there))
+  if (!any_left(which_))
     return for_each_page("set", which_, [](const PageFile&) { return 0; });  // it says so
   const options::Option* option = find_option(name);
   if (option == nullptr)

@@ -16,7 +16,7 @@ class FiguresCommands {
  private:
   int ps() const;
   int stats() const;
-  int show_once() const;
+  int show_once(bool* any) const;  // *any: a process answered
   int set() const;
   int trim() const;
   int serve() const;

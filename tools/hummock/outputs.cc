@@ -5,7 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 namespace hummock::tool {
 namespace {
@@ -24,6 +28,20 @@ std::string looks_like_program(const std::string& path) {
 std::string not_written_over(const std::string& path) {
   const std::string why = looks_like_program(path);
   return why.empty() ? "" : why + ", and is not written over";
+}
+
+void check_writable(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (path.empty()) continue;
+    const bool there = access(path.c_str(), F_OK) == 0;
+    const std::string folder = std::filesystem::absolute(path).parent_path();
+    const int refused = there ? access(path.c_str(), W_OK) : access(folder.c_str(), W_OK | X_OK);
+    if (refused != 0) throw std::runtime_error(path + " cannot be written: " + strerror(errno));
+    if (std::filesystem::is_directory(path))
+      throw std::runtime_error(path + " cannot be written: it is a folder");
+    const std::string why = not_written_over(path);
+    if (!why.empty()) throw std::runtime_error(path + " " + why);
+  }
 }
 
 void guard_standard_streams() {

@@ -65,8 +65,10 @@ bool make_link(const std::string& link, const std::string& target) {
   return false;
 }
 
-bool is_ours(const char* variable) {
-  return strncmp(variable, "LD_PRELOAD=", 11) == 0 || strncmp(variable, "HUMMOCK_", 8) == 0;
+// LD_DEBUG would fill the pipe that is read last.
+bool is_left_out(const char* variable) {
+  return strncmp(variable, "LD_PRELOAD=", 11) == 0 || strncmp(variable, "LD_DEBUG", 8) == 0 ||
+         strncmp(variable, "HUMMOCK_", 8) == 0;
 }
 
 // The tool itself, with the library: nothing of the user's options is looked at yet.
@@ -77,7 +79,7 @@ bool is_ours(const char* variable) {
   added.push_back("HUMMOCK_RUN_NOTIFY=" + std::to_string(notify) + ":" + std::to_string(status.st_ino));
   std::vector<char*> environment;
   for (char** entry = environ; *entry != nullptr; ++entry)
-    if (!is_ours(*entry)) environment.push_back(*entry);
+    if (!is_left_out(*entry)) environment.push_back(*entry);
   for (std::string& entry : added) environment.push_back(entry.data());
   environment.push_back(nullptr);
   dup2(errors, 2);

@@ -242,8 +242,7 @@ void tell(const std::string& file, const TraceWriter& writer, const std::vector<
           amount(processes.size(), "program").c_str(), amount(writer.file_bytes(), "byte").c_str(),
           dropped == 0 ? "none was dropped" : (amount(dropped, "call") + " dropped").c_str());
   if (forks != 0)
-    fprintf(stderr, "hummock record: %s of processes not recorded in the child\n",
-            amount(forks, "fork").c_str());
+    fprintf(stderr, "hummock record: %s: the children were not recorded\n", amount(forks, "fork").c_str());
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "bench/stats.h"
 #include "bench/table.h"
 #include "bench/worker.h"
+#include "outputs.h"
 #include "replay_plan.h"
 #include "replay_verdict.h"
 
@@ -83,12 +84,13 @@ Peers chosen_allocators(const BenchOptions& bench) {
   Peers peers = find_allocators(bench);
   const auto& named = bench.against;
   if (named.empty()) return peers;
+  // The bench always takes these two.
   const auto unnamed = [&](const Allocator& one) {
-    return std::none_of(named.begin(), named.end(), [&](const std::string& name) {
-      return name == one.name || name.rfind(one.name + "=", 0) == 0;
-    });
+    const bool always = one.name == "hummock" || one.name == bench.baseline;
+    return always && std::find(named.begin(), named.end(), one.name) == named.end();
   };
   std::erase_if(peers.allocators, unnamed);
+  if (peers.allocators.empty()) throw std::runtime_error("--with: none of these allocators is installed");
   return peers;
 }
 
@@ -163,7 +165,7 @@ int replay(const ReplayOptions& options) {
   const std::string worker = demand_worker("hummock-replay", options.worker);
   const BenchOptions bench = bench_options(options);
   const Peers peers = chosen_allocators(bench);
-  check_outputs(bench);
+  check_writable({bench.json, bench.csv, bench.html});
   demand_active(peers, worker);
   warn(trace, trace.processes[process], options.file);
   catch_interrupt();
@@ -185,10 +187,11 @@ int replay(const ReplayOptions& options) {
   document["results"] = measure(cells, peers.allocators, schedule);
   finish_document(document);
   document["verdict"] = replay_verdict(document["results"]);
-  write_outputs(bench, document);
   print_counts(plan.head(), document);
   fputs(replay_table(document["results"]).c_str(), stdout);
   for (const Json& line : document["verdict"]) fputs((line.get<std::string>() + "\n").c_str(), stdout);
+  fflush(stdout);
+  write_outputs(bench, document);
   const auto failed = [](const Json& result) { return !result["error"].is_null(); };
   if (interrupted()) return 130;
   return std::any_of(document["results"].begin(), document["results"].end(), failed) ? 1 : 0;

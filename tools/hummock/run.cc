@@ -78,8 +78,9 @@ int run(const RunOptions& options) {
   if (!options.profile.empty()) {
     // It keeps the memory that the profile stands in, and calls this command again.
     set_options(options);
-    return run_profiled(options.profile == RunOptions::kDefaultProfile ? "" : options.profile,
-                        options.library, options.command);
+    run_profiled(options.profile == RunOptions::kDefaultProfile ? "" : options.profile, options.library,
+                 options.command);
+    return kCannotOverride;
   }
   const std::string library = options.library.empty() ? find_library() : options.library;
   if (library.empty()) {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "figures_text.h"
 #include "processes.h"
 #include "space/cache.h"
 
@@ -241,7 +242,7 @@ void print_table(const std::vector<SpaceRow>& rows) {
          "RANGES", "CACHE", "LIVE", "FAILURES", "KIND");
   for (const SpaceRow& row : rows) {
     printf("%-16s %8s %8s %8s %8s %8s %8llu %8s %9llu %8llu  %s %s %s\n",
-           row.name.empty() ? "-" : row.name.c_str(), bytes_text(row.size).c_str(),
+           row.name.empty() ? "-" : printable(row.name).c_str(), bytes_text(row.size).c_str(),
            bytes_text(row.used).c_str(), bytes_text(row.free).c_str(), bytes_text(row.peak).c_str(),
            bytes_text(row.largest).c_str(), static_cast<unsigned long long>(row.ranges),
            bytes_text(row.cache).c_str(), static_cast<unsigned long long>(row.live),
@@ -340,7 +341,7 @@ int spaces(const SpacesOptions& options) {
   if (pids.size() == 1) return watch(pids.front(), options);
   std::string numbers;
   for (const int pid : pids) numbers += " " + std::to_string(pid);
-  return complain(std::to_string(pids.size()) + " processes are meant by " + options.which +
+  return complain(std::to_string(pids.size()) + " processes match " + options.which +
                   "; name one by its number:" + numbers);
 }
 

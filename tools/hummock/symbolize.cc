@@ -84,9 +84,10 @@ std::vector<std::string> lines_of(const Place& place, int* status) {
 
 int symbolize() {
   std::map<std::string, std::vector<std::string>> known;
+  bool missing = false;
   for (std::string line; std::getline(std::cin, line);) {
     Place place;
-    if (!read_frame(line, &place)) {
+    if (missing || !read_frame(line, &place)) {
       std::cout << line << "\n" << std::flush;
       continue;
     }
@@ -96,14 +97,14 @@ int symbolize() {
       known[key] = lines_of(place, &status);
       if (status == kNotFound) {
         fprintf(stderr, "hummock symbolize: addr2line is missing; on Debian: apt-get install binutils\n");
-        return 1;
+        missing = true;  // nothing of the report is lost
       }
     }
     if (known[key].empty()) std::cout << line << "\n";
     for (const std::string& words : known[key]) std::cout << place.start << words << "\n";
     std::cout << std::flush;
   }
-  return 0;
+  return missing ? 1 : 0;
 }
 
 }  // namespace hummock::tool

@@ -26,17 +26,17 @@ std::uint32_t& BlockNumbers::of(std::uint64_t address) {
   return (*last_page_)[(address >> kStepBits) % last_page_->size()];
 }
 
-TraceMerge::Thread& TraceMerge::thread_of(std::uint64_t thread) {
-  const auto found = threads_.find(thread);
-  if (found != threads_.end()) return found->second;
-  return threads_.emplace(thread, Thread{writer_.add_thread(process_)}).first->second;
+void TraceMerge::add(Thread& thread, TraceCall& call) {
+  if (thread.number == kNoNumber) thread.number = writer_.add_thread(process_);
+  call.thread = thread.number;
+  writer_.add(call);
 }
 
 void TraceMerge::end_thread(std::uint64_t thread) {
   ended_.push_back(thread);
 }
 
-void TraceMerge::write_release(TraceCall call, std::uint64_t address) {
+void TraceMerge::write_release(Thread& thread, TraceCall call, std::uint64_t address) {
   std::uint32_t& number = numbers_.of(address);
   if (number == BlockNumbers::kNone) {
     ++writer_.processes()[process_].unknown;
@@ -44,21 +44,21 @@ void TraceMerge::write_release(TraceCall call, std::uint64_t address) {
   }
   call.block = number;
   number = BlockNumbers::kNone;
-  writer_.add(call);
+  add(thread, call);
 }
 
-void TraceMerge::write_allocation(TraceCall call, std::uint64_t address) {
+void TraceMerge::write_allocation(Thread& thread, TraceCall call, std::uint64_t address) {
   // Its free was dropped.
   if (numbers_.of(address) != BlockNumbers::kNone) {
     TraceCall lost = call;
     lost.call = HUMMOCK_RECORD_FREE;
-    write_release(lost, address);
+    write_release(thread, lost, address);
   }
   if (writer_.processes()[process_].allocations == kMostBlocks) {
     ++writer_.processes()[process_].dropped;
     return;
   }
-  writer_.add(call);
+  add(thread, call);
   numbers_.of(address) = static_cast<std::uint32_t>(call.block);
 }
 
@@ -71,30 +71,29 @@ void TraceMerge::end_resize(Thread& thread, TraceCall call, std::uint64_t addres
   }
   if (block == BlockNumbers::kNone) {
     call.call = HUMMOCK_RECORD_MALLOC;
-    return write_allocation(call, address);
+    return write_allocation(thread, call, address);
   }
   if (numbers_.of(address) != BlockNumbers::kNone) {
     TraceCall lost = call;
     lost.call = HUMMOCK_RECORD_FREE;
-    write_release(lost, address);
+    write_release(thread, lost, address);
   }
   call.block = block;
-  writer_.add(call);
+  add(thread, call);
   numbers_.of(address) = block;
 }
 
 void TraceMerge::write(const Waiting& one) {
-  Thread& thread = thread_of(one.thread);
+  Thread& thread = threads_[one.thread];
   TraceCall call;
   call.process = process_;
-  call.thread = thread.number;
   call.call = static_cast<std::uint8_t>(one.event.when);
   call.align = std::min<std::uint8_t>(static_cast<std::uint8_t>(one.event.when >> 8), kMostAlign);
   call.time = one.event.when >> 16;
   call.size = std::min(one.event.size, kMostSize);
   const std::uint64_t address = one.event.address;
-  if (is_allocation(call.call)) return write_allocation(call, address);
-  if (is_release(call.call)) return write_release(call, address);
+  if (is_allocation(call.call)) return write_allocation(thread, call, address);
+  if (is_release(call.call)) return write_release(thread, call, address);
   if (call.call == kResize) return end_resize(thread, call, address);
   if (call.call != HUMMOCK_RECORD_RESIZE_BEGIN) return;
   std::uint32_t& number = numbers_.of(address);

@@ -42,16 +42,17 @@ class TraceMerge {
     std::uint64_t thread;
     hummock_record_event_t event;
   };
+  static constexpr std::uint32_t kNoNumber = UINT32_MAX;
   struct Thread {
-    std::uint32_t number;
-    std::uint64_t resized = 0;  // the address of the block whose realloc is under way
+    std::uint32_t number = kNoNumber;  // in the trace: in the order of the threads' first calls there
+    std::uint64_t resized = 0;         // the address of the block whose realloc is under way
     std::uint32_t block = BlockNumbers::kNone;
   };
   void write(const Waiting& one);
-  void write_allocation(TraceCall call, std::uint64_t address);
-  void write_release(TraceCall call, std::uint64_t address);
+  void add(Thread& thread, TraceCall& call);
+  void write_allocation(Thread& thread, TraceCall call, std::uint64_t address);
+  void write_release(Thread& thread, TraceCall call, std::uint64_t address);
   void end_resize(Thread& thread, TraceCall call, std::uint64_t address);
-  Thread& thread_of(std::uint64_t thread);
 
   TraceWriter& writer_;
   std::uint32_t process_;

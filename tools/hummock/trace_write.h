@@ -20,7 +20,11 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   std::uint32_t add_process(std::uint32_t pid, const std::string& program);
-  std::uint32_t add_thread(std::uint32_t process) { return processes_[process].threads++; }
+  // Its number. A trace has kMostThreads at most: all later ones are the last.
+  std::uint32_t add_thread(std::uint32_t process) {
+    std::uint32_t& threads = processes_[process].threads;
+    return threads < kMostThreads ? threads++ : threads - 1;
+  }
   // The counts of processes()[process] that the calls do not say.
   void end_process(std::uint32_t process);
   // An allocation's block is given its number.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// These take over the C library's and C++'s names.
-const OVERRIDES: [&str; 2] = ["libc.cc", "operators.cc"];
+const OVERRIDES: [&str; 3] = ["libc.cc", "operators.cc", "dlopen.cc"];
 
 /// These are Windows's alone, folders and files.
 fn is_of_windows(name: &str) -> bool {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "bench/document.h"
+#include "bench/files.h"
 #include "bench/machine.h"
 #include "bench/peers.h"
 #include "bench/plan.h"
@@ -21,6 +22,7 @@
 #include "bench/table.h"
 #include "bench/waste.h"
 #include "bench/worker.h"
+#include "outputs.h"
 
 namespace hummock::tool {
 namespace {
@@ -104,15 +106,8 @@ void demand_active(const Peers& peers, const std::string& worker) {
       throw std::runtime_error(fmt::format("{} is not active: {}", allocator.name, reason));
 }
 
-void check_outputs(const BenchOptions& options) {
-  for (const std::string* path : {&options.json, &options.csv, &options.html})
-    if (!path->empty()) write_text(*path, "");  // now, not after a quarter of an hour
-}
-
 void write_outputs(const BenchOptions& options, const Json& document) {
-  if (!options.json.empty()) write_json(options.json, document);
-  if (!options.csv.empty()) write_csv(options.csv, document);
-  if (!options.html.empty()) write_html(options.html, document);
+  write_each({{options.json, write_json}, {options.csv, write_csv}, {options.html, write_html}}, document);
 }
 
 Json document_of(const BenchOptions& options, const Peers& peers) {
@@ -168,7 +163,7 @@ int bench(const BenchOptions& options) {
     if (worker.empty()) fputs(("hummock bench: " + why_no_worker(kWorker) + "\n").c_str(), stderr);
     return 0;
   }
-  check_outputs(options);
+  check_writable({options.json, options.csv, options.html});
   demand_active(peers, worker);
   Json document = document_of(options, peers);
   Plan plan = plan_bench(chosen, options, peers.allocators.size());
@@ -187,8 +182,9 @@ int bench(const BenchOptions& options) {
   document["skipped"] = Json::array();
   for (const Cell& cell : plan.skipped) document["skipped"].push_back(facts_of(cell));
   finish_document(document);
-  write_outputs(options, document);
   fputs(terminal_table(document, isatty(1) != 0).c_str(), stdout);
+  fflush(stdout);
+  write_outputs(options, document);
   return interrupted() ? 130 : 0;
 }
 

@@ -76,7 +76,6 @@ struct Peers;
 
 // A run whose allocator is not the one it is called after would be a lie in the table: throws.
 void demand_active(const Peers& peers, const std::string& worker);
-void check_outputs(const BenchOptions& options);
 // What is known before anything is measured.
 Json document_of(const BenchOptions& options, const Peers& peers);
 // What follows from the results.

@@ -175,8 +175,9 @@ bool interrupted() {
 
 void catch_interrupt() {
   const auto note = [](int) { interrupt_seen = 1; };
-  signal(SIGINT, note);
-  signal(SIGTERM, note);
+  // What is ignored stays so: nohup, a background job of a script.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (signal(number, note) == SIG_IGN) signal(number, SIG_IGN);
 }
 
 }  // namespace hummock::tool

@@ -8,9 +8,11 @@
 #include <random>
 #include <stdexcept>
 
+#include "bench/files.h"
 #include "bench/machine.h"
 #include "bench/process.h"
 #include "bench/worker.h"
+#include "outputs.h"
 #include "preload.h"
 
 namespace hummock::tool {
@@ -131,20 +133,13 @@ void measure_all(Json& document, const std::vector<std::string>& scenarios, cons
     add_entry(document, scenarios[which.first], contestants.all[which.second], entry);
 }
 
-void write_outputs(const BenchSpacesOptions& options, const Json& document) {
-  if (!options.json.empty()) write_json(options.json, document);
-  if (!options.csv.empty()) write_spaces_csv(options.csv, document);
-  if (!options.html.empty()) write_html(options.html, document);
-}
-
 }  // namespace
 
 int bench_spaces(const BenchSpacesOptions& options) {
   const std::vector<std::string> scenarios = choose_scenarios(options);
   const std::string worker = demand_worker("hummock-bench-spaces", options.worker);
   const Contestants contestants = find_contestants(options, worker);
-  for (const std::string* path : {&options.json, &options.csv, &options.html})
-    if (!path->empty()) write_text(*path, "");  // now, not at the end
+  check_writable({options.json, options.csv, options.html});
   const unsigned rounds = options.rounds != 0 ? options.rounds : options.quick ? 1 : 3;
   Json document = {{"format", kFormat},
                    {"program", "hummock bench spaces"},
@@ -172,8 +167,10 @@ int bench_spaces(const BenchSpacesOptions& options) {
   measure_all(document, scenarios, contestants, worker, options, rounds);
   document["verdict"] = spaces_verdict(document);
   document["interrupted"] = interrupted();
-  write_outputs(options, document);
   fputs(spaces_text(document, options.times).c_str(), stdout);
+  fflush(stdout);
+  write_each({{options.json, write_json}, {options.csv, write_spaces_csv}, {options.html, write_html}},
+             document);
   bool failed = false;
   for (const Json& process : document["processes"]) failed |= !process["error"].is_null();
   return interrupted() ? 130 : failed ? 1 : 0;

@@ -26,10 +26,10 @@ void add_spaces_options(CLI::App* spaces, BenchSpacesOptions& options) {
       ->capture_default_str();
   takes_count(spaces->add_option("--seed", options.seed, "seed of the sizes and of the order"), 0, UINT64_MAX)
       ->capture_default_str();
-  spaces->add_option("--json", options.json, "write all figures to this file")->type_name("FILE");
-  spaces->add_option("--csv", options.csv, "write one line for each row, contestant and call to this file")
-      ->type_name("FILE");
-  spaces->add_option("--html", options.html, "write a report for a browser to this file")->type_name("FILE");
+  takes_output(spaces->add_option("--json", options.json, "write all figures to this file"));
+  takes_output(spaces->add_option("--csv", options.csv,
+                                  "write one line for each row, contestant and call to this file"));
+  takes_output(spaces->add_option("--html", options.html, "write a report for a browser to this file"));
   spaces->add_option("--worker", options.worker, "the program that runs one scenario: hummock-bench-spaces")
       ->type_name("FILE");
   spaces->add_option("--lib", options.library, "Hummock's library")->type_name("FILE");

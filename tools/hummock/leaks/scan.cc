@@ -14,7 +14,8 @@
 namespace hummock::tool {
 namespace {
 
-constexpr uint64_t kPage = 4096, kChunk = 256 * kPage;
+const uint64_t kPage = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));  // as /proc/PID/pagemap has them
+const uint64_t kChunk = 256 * kPage;
 constexpr uint64_t kRegion = uint64_t{32} << 20;  // the heap's address space comes in such pieces
 constexpr uint64_t kBeforeMapping = uint64_t{1}
                                     << 17;  // what stands before a block with a mapping of its own

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <stdexcept>
 
 #include "outputs.h"
@@ -28,20 +27,6 @@ void write_files(const ProfileOptions& options, const Report& report, View view)
   if (!options.html.empty()) write_html(report, view, options.html);
 }
 
-// A file that cannot be made is told of before the program runs, not after. Nothing is created.
-void check_files(const ProfileOptions& options) {
-  for (const std::string& path : {options.pprof, options.folded, options.speedscope, options.html}) {
-    if (path.empty()) continue;
-    const bool there = access(path.c_str(), F_OK) == 0;
-    const std::string folder = std::filesystem::absolute(path).parent_path();
-    const bool fine = there ? access(path.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)
-                            : access(folder.c_str(), W_OK | X_OK) == 0;
-    if (!fine) throw std::runtime_error(path + " cannot be written");
-    const std::string why = not_written_over(path);
-    if (!why.empty()) throw std::runtime_error(path + " " + why);
-  }
-}
-
 int compare(const ProfileOptions& options) {
   const Report before = read_pprof(options.diff[0]), after = read_pprof(options.diff[1]);
   const View view = options.view == View::automatic ? View::live : options.view;
@@ -51,7 +36,7 @@ int compare(const ProfileOptions& options) {
 
 // A program writes to standard output itself: its table goes to standard error.
 int profile(ProfileOptions* options) {
-  check_files(*options);
+  check_writable({options->pprof, options->folded, options->speedscope, options->html});
   int status = 0;
   const bool program = options->program;
   if (!program) options->process = options->command.front();
@@ -59,9 +44,10 @@ int profile(ProfileOptions* options) {
   if (!report) return program ? status : 1;
   const View usual = program ? View::peak : View::live;
   const View view = options->view == View::automatic ? usual : options->view;
+  FILE* shown = program ? stderr : stdout;
+  if (!options->quiet) fputs(table(*report, view, options->top, columns()).c_str(), shown);
+  fflush(shown);
   write_files(*options, *report, view);
-  if (!options->quiet)
-    fputs(table(*report, view, options->top, columns()).c_str(), program ? stderr : stdout);
   return status;
 }
 

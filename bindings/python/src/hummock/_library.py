@@ -78,7 +78,10 @@ def library_path():
 
 
 def _load():
-    library = ctypes.CDLL(library_path())
+    # The one that the process runs on, if it does: `hummock run` brings its own.
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "hummock_is_active") or library.hummock_is_active() == 0:
+        library = ctypes.CDLL(library_path())
     library.hummock_stats.argtypes = [ctypes.POINTER(_Stats)]
     library.hummock_stats_json.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     library.hummock_stats_json.restype = ctypes.c_size_t
@@ -223,7 +226,7 @@ def trim(keep=0):
 
 def option(name):
     """The value of an option as text; KeyError when there is none of that name."""
-    room = ctypes.create_string_buffer(64)
+    room = ctypes.create_string_buffer(512)  # of `log` it is a path
     if _hummock.hummock_option_get(name.encode(), room, len(room)) != 0:
         raise KeyError(name)
     return room.value.decode()

@@ -1,4 +1,4 @@
-//! Heaps: sets of blocks that end together.
+//! Heaps: sets of blocks that are freed together.
 
 use core::alloc::Layout;
 use core::ffi::CStr;
@@ -27,7 +27,7 @@ pub struct HeapStats {
     pub slabs: usize,
 }
 
-/// A set of blocks that end together, at the latest when the heap is dropped; that costs one step for
+/// A set of blocks that are freed together, at the latest when the heap is dropped; that costs one step for
 /// some hundred blocks. Any thread may use it; its calls take a lock.
 ///
 /// ```
@@ -76,7 +76,7 @@ impl Heap {
         NonNull::new(block.cast()).ok_or(OutOfMemory)
     }
 
-    /// Ends a block.
+    /// Frees a block.
     ///
     /// # Safety
     /// `block` is a live block of this heap, and nothing refers to what is in it.

@@ -1,4 +1,4 @@
-//! The memory allocator Hummock: a global allocator, heaps whose blocks end together, statistics.
+//! The memory allocator Hummock: a global allocator, heaps whose blocks are freed together, statistics.
 //!
 //! ```
 //! #[global_allocator]

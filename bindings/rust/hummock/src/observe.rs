@@ -25,7 +25,7 @@ pub(crate) fn walk_raw<F: FnMut(NonNull<u8>, usize) -> bool>(
 }
 
 /// Calls `each` with the address and the room of each live block that is in no heap, until it returns false. What
-/// other threads do meanwhile may be told of or not. False: not to be had, as in checked mode.
+/// other threads do meanwhile may be told of or not. Returns false where that is not possible, as in checked mode.
 ///
 /// ```
 /// # let text = unsafe { hummock_sys::hummock_malloc(100) };

@@ -5,8 +5,8 @@ use core::fmt;
 
 use hummock_sys as sys;
 
-/// Longer than any option's name or value.
-const ROOM: usize = 64;
+/// Longer than any option's name or value; that of `log` is a path.
+const ROOM: usize = 512;
 
 /// An option's value as text.
 #[derive(Clone, Copy)]

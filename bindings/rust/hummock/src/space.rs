@@ -63,7 +63,7 @@ pub enum Wish {
     /// Not wanted.
     #[default]
     Off,
-    /// Wanted; the space is made without it when it is not to be had. See [`Space::has`].
+    /// Wanted; the space is made without it if the system has none. See [`Space::has`].
     Try,
     /// Without it, the space is not made.
     Require,
@@ -73,10 +73,10 @@ pub enum Wish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// One thread allocates, without a lock: the one that made it, or called [`Space::own`]. Others may
-    /// free; what else they ask for fails.
+    /// free; and ask for `usable_size`, `contains` and `stats`; what else they ask for fails.
     #[default]
     Owner,
-    /// Threads take turns, spinning, without a system call.
+    /// Threads take turns and spin; one that waits long sleeps, by a system call.
     Spin,
     /// A lock that lends its holder the priority of who waits.
     Inherit,
@@ -245,7 +245,7 @@ impl Space {
         }
     }
 
-    /// Has it what was wished for?
+    /// Whether the space has this property.
     pub fn has(&self, property: Property) -> bool {
         let bit = match property {
             Property::Populated => sys::HUMMOCK_SPACE_POPULATED,
@@ -269,7 +269,7 @@ impl Space {
         NonNull::new(block.cast()).ok_or(OutOfMemory)
     }
 
-    /// Ends a block.
+    /// Frees a block.
     ///
     /// # Safety
     /// `block` is a live block of this space, and nothing refers to what is in it.
@@ -301,7 +301,7 @@ impl Space {
         }
     }
 
-    /// What the space holds now. Constant time.
+    /// What the space holds now. Adds up the caches of its threads.
     pub fn stats(&self) -> SpaceStats {
         // SAFETY: integers only, for which zero is a value.
         let mut raw: sys::hummock_space_stats_t = unsafe { mem::zeroed() };
