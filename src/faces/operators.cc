@@ -149,7 +149,7 @@ inline void release_aligned(void* block, std::align_val_t alignment) noexcept {
   const size_t align = static_cast<size_t>(alignment);
   if (!faces::is_power_of_two(align) || (reinterpret_cast<uintptr_t>(block) & (align - 1)) != 0) {
     base::die(Line() << "operator delete(" << block << ", align " << align
-                     << "): the block was not asked with this alignment");
+                     << "): the block was not allocated with this alignment");
   }
   heap::release<heap::release_slow_delete>(block);
 }

@@ -218,7 +218,7 @@ void check_claim(const char* call, const void* p, size_t room, size_t claimed, s
   if (aligned && fits) return;
   Line line;
   line << call << "(" << p << "): the block has room for " << room
-       << " bytes, it cannot have been asked with ";
+       << " bytes, it cannot have been allocated with ";
   if (!aligned) {
     line << "alignment " << align;
   } else {

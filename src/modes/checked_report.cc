@@ -87,13 +87,14 @@ void say_other_heap(const char* call, Record* record) {
 }
 
 void say_other_size(const char* call, Record* record, size_t size) {
-  report(line_of_block(call, record) << "the block was asked with " << record->size << " bytes, not " << size,
+  report(line_of_block(call, record) << "the block was allocated with " << record->size << " bytes, not "
+                                     << size,
          record);
 }
 
 void say_other_align(const char* call, Record* record, size_t align) {
-  report(line_of_block(call, record) << "the block was asked with alignment " << record->align() << ", not "
-                                     << align,
+  report(line_of_block(call, record) << "the block was allocated with alignment " << record->align()
+                                     << ", not " << align,
          record);
 }
 

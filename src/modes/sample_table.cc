@@ -255,7 +255,7 @@ Profile* current_table() {
 }
 
 void tell_state(bool on, uint64_t mean) {
-  Profile* in = own_table();
+  Profile* in = current_table();
   if (in == nullptr) return;
   if (mean != 0) __atomic_store_n(&in->head.mean, mean, __ATOMIC_RELAXED);
   __atomic_store_n(&in->head.on, on ? 1u : 0u, __ATOMIC_RELAXED);

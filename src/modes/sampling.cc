@@ -152,10 +152,15 @@ uint64_t mean() {
 
 namespace {
 
+// Hooks are no reason: they come and go.
+bool is_excluded() {
+  return heap::is_replaced() || recording::is_on();
+}
+
 int why_not(uint64_t mean) {
   if (mean > kMostMean) return EINVAL;
   heap::initialise();
-  return heap::sees_every_call() ? EPERM : 0;
+  return is_excluded() ? EPERM : 0;
 }
 
 int set_mean_now(uint64_t mean) {
@@ -189,7 +194,7 @@ bool set_mean_some(uint64_t mean, os::SharedInSteps* so_far, int* error) {
 }
 
 void start(uint64_t mean) {
-  if (heap::sees_every_call()) return;
+  if (is_excluded()) return;
   set_relaxed(mean_last, mean);
   // Memory of our own is made at once: later the program may have given up the right to.
   if (!os::shares_memory(kVariable)) {
@@ -200,9 +205,8 @@ void start(uint64_t mean) {
   switch_to(mean);
 }
 
-// Hooks may go later, and the parent's table is not the child's.
 void in_child() {
-  if (heap::is_replaced() || recording::is_on()) return;
+  if (is_excluded()) return;
   set_table(nullptr, 0);
   opening = false;
   claims = os::shares_memory(kVariable) && mean_last != 0;
@@ -211,7 +215,7 @@ void in_child() {
 }
 
 void renew_guards() {
-  if (heap::sees_every_call()) return;
+  if (is_excluded()) return;
   guards::renew();
   settle_mean();
 }

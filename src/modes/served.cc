@@ -132,7 +132,8 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   const size_t room = usable_size(p);
   if (size > room || (align != 0 && reinterpret_cast<uintptr_t>(p) % align != 0)) {
     base::die(Line() << call << "(" << static_cast<const void*>(p) << "): the block has room for " << room
-                     << " bytes, it cannot have been asked with size " << size << " and alignment " << align);
+                     << " bytes, it cannot have been allocated with size " << size << " and alignment "
+                     << align);
   }
   space::release(external(), p);
 }

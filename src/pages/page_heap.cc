@@ -309,6 +309,7 @@ void reset_all() {
   after_fork_in_child();
   forget_renewal();
   metadata_reset();
+  unhide_all();
   page_lock.unlock_in_child();
   huge_reset();
   growth_lock.unlock_in_child();

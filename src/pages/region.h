@@ -21,9 +21,9 @@ struct HugePage {
   uint32_t unread;  // dirty slots that nobody has used: their memory came with the huge page and is zero
   uint8_t number;   // in its region
   bool queued;
-  uint8_t busy;     // number of threads that purge some of it now, so it is not as full as it looks
   bool collapsed;   // its memory is on a huge page, or a collapse is under way
   Backing backing;  // atomic, relaxed: read without the lock, as a hint
+  uint32_t hidden;  // slots that threads purge now: they count as used, so it is not as full as it looks
   uint64_t since;   // when it entered the purge queue, ms; as of the last tick
   Region* region;
   HugePage* purge_next;
@@ -112,6 +112,9 @@ void set_backing(HugePage* page, Backing backing);
 
 // Call it before a part of a huge page's memory is purged. Does nothing unless the page is loose.
 void make_small(HugePage* page);
+
+// In the child of a fork: what other threads were purging is free again.
+void unhide_all();
 
 // Brings in_use_lately up to date.
 void tell_use();

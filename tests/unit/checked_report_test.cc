@@ -192,11 +192,11 @@ TEST_CASE("what is no block is told apart") {
         }).aborted);
   const Ending size = ending_of([] { hummock_free_sized(block_of(100), 101); });
   CHECK(size.aborted);
-  CHECK(contains(size.said, "asked with 100 bytes, not 101"));
+  CHECK(contains(size.said, "allocated with 100 bytes, not 101"));
   const Ending alignment =
       ending_of([] { hummock_free_aligned_sized(hummock_aligned_alloc(64, 100), 128, 100); });
   CHECK(alignment.aborted);
-  CHECK(contains(alignment.said, "asked with alignment 64, not 128"));
+  CHECK(contains(alignment.said, "allocated with alignment 64, not 128"));
 }
 
 TEST_CASE("a block that is given to a heap other than its own is reported") {

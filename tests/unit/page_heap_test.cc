@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 #include "base/options.h"
@@ -306,4 +309,72 @@ TEST_CASE("the span caches hold what they may, and less when less is in use") {
   purge_all(0);
   CHECK(cached_slots() == 0);
   CHECK(runs_are_whole());
+}
+
+namespace {
+
+size_t dirty_before;
+
+// What the child of a fork has: everything that was dirty, also what this thread purges just now.
+int look_from_child() {
+  if (!runs_are_whole()) return 1;
+  if (support::figures().dirty < dirty_before) return 2;
+  void* block = hummock_malloc(3 << 20);
+  memset(block, 1, 3 << 20);
+  hummock_free(block);
+  hummock_trim(0);
+  return support::figures().dirty < dirty_before && runs_are_whole() ? 0 : 3;
+}
+
+int fork_status = -1;
+int fork_while_purging(void* address, size_t size, int advice) {
+  os::calls = real;
+  std::thread([] {
+    const pid_t child = fork();
+    if (child == 0) _exit(look_from_child());
+    REQUIRE(waitpid(child, &fork_status, 0) == child);
+  }).join();
+  return real.advise(address, size, advice);
+}
+
+// The same from a signal handler, whose child returns into the purge.
+pid_t forked = -1;
+int fork_inside(void* address, size_t size, int advice) {
+  os::calls = real;
+  const int result = real.advise(address, size, advice);
+  forked = fork();
+  return result;
+}
+
+void free_some(size_t mib) {
+  std::vector<void*> blocks;
+  for (size_t i = 0; i < mib; ++i) blocks.push_back(memset(hummock_malloc(1 << 20), 1, 1 << 20));
+  for (void* each : blocks) hummock_free(each);
+}
+
+}  // namespace
+
+TEST_CASE("a fork while another thread purges: in the child these slots are free") {
+  free_some(32);
+  dirty_before = support::figures().dirty;
+  REQUIRE(dirty_before != 0);
+  os::calls.advise = fork_while_purging;
+  purge_all(0);
+  CHECK(fork_status == 0);
+  CHECK(runs_are_whole());
+}
+
+TEST_CASE("a fork in the middle of a purge") {
+  free_some(32);
+  os::calls.advise = fork_inside;
+  purge_all(0);
+  const bool whole = runs_are_whole();
+  if (forked == 0) {
+    free_some(40);
+    _exit(whole && runs_are_whole() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(forked, &status, 0) == forked);
+  CHECK(status == 0);
+  CHECK(whole);
 }
