@@ -108,6 +108,6 @@ class Files(unittest.TestCase):
         done = hummock("profile", "--pprof", TARGET, "--lib", LIBRARY, "--", "echo", "ran", status=1)
         self.assertEqual((done.stdout, done.stderr),
                          ("", f"hummock profile: {TARGET} is a program or a library, and is not written over\n"))
-        for path in (self.path + "none/x", self.path):  # told before the program runs
-            done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=1)
-            self.assertEqual((done.stdout, done.stderr), ("", f"hummock profile: {path} cannot be written\n"))
+        for path, why in ((self.path + "none/x", "No such file or directory"), (self.path, "it is a folder")):
+            done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=1)  # told before it runs
+            self.assertEqual((done.stdout, done.stderr), ("", f"hummock profile: {path} cannot be written: {why}\n"))
