@@ -17,7 +17,8 @@ struct File {
   ~File() { remove(path.c_str()); }
 };
 
-hummock_record_event_t event(std::uint64_t order, unsigned call, std::uint64_t address, std::uint64_t size = 0) {
+hummock_record_event_t event(std::uint64_t order, unsigned call, std::uint64_t address,
+                             std::uint64_t size = 0) {
   return {order, address, size, order << 16 | call};
 }
 
