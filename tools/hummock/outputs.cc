@@ -40,7 +40,7 @@ void check_writable(const std::vector<std::string>& paths) {
     if (std::filesystem::is_directory(path))
       throw std::runtime_error(path + " cannot be written: it is a folder");
     const std::string why = not_written_over(path);
-    if (!why.empty()) throw std::runtime_error(path + " " + why);
+    if (!why.empty()) throw std::runtime_error(std::string(path).append(" ").append(why));
   }
 }
 
