@@ -148,8 +148,8 @@ bool was_freed(const SlabHeader* slab, void* block, bool waits) {
   // closed.
   for (unsigned tries = waits && !slab::is_tiny(slab) ? 4 : 1;; --tries) {
     if (slab::is_gone(slab, block)) return true;
-    const bool zeros = relaxed(slab::link_word(block)) == 0 && relaxed(slab::check_word(block)) == 0;
-    if (tries == 1 || !zeros || relaxed(slab->free_bound) != 0) return false;
+    if (tries == 1 || relaxed(slab->free_bound) != 0) return false;
+    if (relaxed(slab::link_word(block)) != 0 || relaxed(slab::check_word(block)) != 0) return false;
     os::pause_cpu();
   }
 }
