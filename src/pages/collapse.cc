@@ -47,7 +47,7 @@ bool is_worth_it() {
 
 bool is_candidate(const HugePage* page) {
   const Backing wanted = is_auto() ? Backing::small : Backing::whole;
-  if (page->backing != wanted || !page->is_full() || page->hidden != 0 || page->collapsed) return false;
+  if (page->backing != wanted || !page->is_full() || page->purging != 0 || page->collapsed) return false;
   return !page->region->guarded || page->number + 1u != page->region->huge_pages;  // that can be no huge page
 }
 

@@ -309,7 +309,7 @@ void reset_all() {
   after_fork_in_child();
   forget_renewal();
   metadata_reset();
-  unhide_all();
+  end_purging_in_child();
   page_lock.unlock_in_child();
   huge_reset();
   growth_lock.unlock_in_child();

@@ -4,7 +4,7 @@
 // No call does much: a tick makes at most kCallsPerTick system calls. If anything is left, the next slow path
 // goes on.
 //
-// The system call is made without the lock. Meanwhile the slots count as used, so nobody takes them.
+// The system call is made without the lock: see purging.cc.
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -119,52 +119,18 @@ Run excess_run(const Run& freed, unsigned most) {
   return largest_run(most);
 }
 
-// Changed by unhide_all(). Guarded by page_lock.
-unsigned unhidden;
-
-// Marks the slots as used, so that nobody takes or purges them. unhide() must follow, unless `unhidden` has
-// changed: then a signal handler forked meanwhile, and this is the child.
-void hide(Region* region, unsigned slot, unsigned slots) {
-  SlabHeader* run = run_of(region, slot);
-  for_parts(region, slot, slots, [](HugePage* page, uint32_t mask, unsigned) {
-    make_small(page);
-    discount(page);
-    page->hidden |= mask;
-    page->used |= mask;
-    count(page);
-    refile(page);
-  });
-  cut_run(run, slot, slots);
-}
-
-// Marks them as free again, and as clean if they are `gone`.
-void unhide(Region* region, unsigned slot, unsigned slots, bool gone) {
-  for_parts(region, slot, slots, [gone](HugePage* page, uint32_t mask, unsigned) {
-    discount(page);
-    page->hidden &= ~mask;
-    page->collapsed = false;
-    page->used &= ~mask;
-    if (gone) page->dirty &= ~mask;
-    page->unread &= page->dirty;
-    count(page);
-    refile(page);
-  });
-  join_run(region, slot, slots);
-}
-
 // Called with page_lock held, which it drops for the system call. Meanwhile another thread may purge other
 // slots of the huge page, so a loose one is made small first.
 void purge_run(const Run& run, Slice* slice) {
   const auto [region, slot, slots] = run;
   char* start = region->base + slot * kSlotSize;
-  const unsigned before = unhidden;
-  hide(region, slot, slots);
+  const unsigned forks = begin_purging(region, slot, slots);
   page_lock.unlock();
   const bool gone = os::purge(start, slots * kSlotSize);
   page_lock.lock();
   --slice->calls;
-  if (unhidden != before) return;
-  unhide(region, slot, slots, gone);
+  if (!is_purging(forks)) return;
+  end_purging(region, slot, slots, gone);
   slice->refused = !gone;
   if (!gone) return;
   purged_slots += slots;
@@ -174,20 +140,20 @@ void purge_run(const Run& run, Slice* slice) {
 
 // Returns a hugetlb page that is wholly free to the system's pool. Locks as purge_run.
 bool give_pinned(HugePage* page) {
-  const unsigned slot = page->number * kSlotsPerHugePage, before = unhidden;
-  hide(page->region, slot, kSlotsPerHugePage);
+  const unsigned slot = page->number * kSlotsPerHugePage;
+  const unsigned forks = begin_purging(page->region, slot, kSlotsPerHugePage);
   page_lock.unlock();
   const bool gone = os::replace_by_small(page->start(), kHugePageSize);
   const bool advised = gone && os::advise_huge(page->start(), kHugePageSize, true) == 0;
   page_lock.lock();
-  if (unhidden != before) return false;
+  if (!is_purging(forks)) return false;
   if (gone) {
     set_backing(page, advised ? Backing::whole : Backing::small);
     __atomic_fetch_sub(&pinned_bytes, kHugePageSize, __ATOMIC_RELAXED);
     if (advised) __atomic_fetch_add(&advised_bytes, kHugePageSize, __ATOMIC_RELAXED);
     purged_slots += kSlotsPerHugePage;
   }
-  unhide(page->region, slot, kSlotsPerHugePage, gone);
+  end_purging(page->region, slot, kSlotsPerHugePage, gone);
   return gone;
 }
 
@@ -260,19 +226,6 @@ void flush_some(uint64_t now, uint64_t decay) {
 }
 
 }  // namespace
-
-void unhide_all() {
-  ++unhidden;
-  for (Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE); region != nullptr;
-       region = region->next) {
-    for (unsigned i = 0; i < region->huge_pages; ++i) {
-      while (const uint32_t hidden = region->page[i].hidden) {
-        const unsigned first = base::lowest_bit(hidden);
-        unhide(region, i * kSlotsPerHugePage + first, ones_at(hidden, first), false);
-      }
-    }
-  }
-}
 
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);

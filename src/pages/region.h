@@ -21,10 +21,10 @@ struct HugePage {
   uint32_t unread;  // dirty slots that nobody has used: their memory came with the huge page and is zero
   uint8_t number;   // in its region
   bool queued;
-  bool collapsed;   // its memory is on a huge page, or a collapse is under way
-  Backing backing;  // atomic, relaxed: read without the lock, as a hint
-  uint32_t hidden;  // slots that threads purge now: they count as used, so it is not as full as it looks
-  uint64_t since;   // when it entered the purge queue, ms; as of the last tick
+  bool collapsed;    // its memory is on a huge page, or a collapse is under way
+  Backing backing;   // atomic, relaxed: read without the lock, as a hint
+  uint32_t purging;  // slots that threads purge now: they count as used, so it is not as full as it looks
+  uint64_t since;    // when it entered the purge queue, ms; as of the last tick
   Region* region;
   HugePage* purge_next;
   HugePage* purge_prev;
@@ -113,8 +113,17 @@ void set_backing(HugePage* page, Backing backing);
 // Call it before a part of a huge page's memory is purged. Does nothing unless the page is loose.
 void make_small(HugePage* page);
 
-// In the child of a fork: what other threads were purging is free again.
-void unhide_all();
+// ---- Slots that a thread purges, in purging.cc. With page_lock held, which is dropped between begin and
+// end.
+
+// They count as used until end_purging(): then as free again, and as clean if their memory is `gone`.
+unsigned begin_purging(Region* region, unsigned slot, unsigned slots);
+void end_purging(Region* region, unsigned slot, unsigned slots, bool gone);
+// `begun`: what begin_purging() returned. False: a signal handler forked meanwhile, and this is the child,
+// where they are free already and may be another thread's.
+bool is_purging(unsigned begun);
+// In the child of a fork: what any thread was purging is free again.
+void end_purging_in_child();
 
 // Brings in_use_lately up to date.
 void tell_use();

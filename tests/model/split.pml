@@ -12,7 +12,7 @@ byte slot[SLOTS] = IN_USE;
 bit away[SLOTS];  // looks used: somebody gives it back
 bit loose = 1;      // counts in advised
 byte advised = 1;   // × 2 MiB
-byte busy;
+byte busy;          // threads that purge slots of it: HugePage::purging
 byte lock;
 byte done;
 
