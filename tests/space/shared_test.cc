@@ -22,6 +22,14 @@ hummock_space_options_t shared_space(uint32_t policy = HUMMOCK_SPACE_DENSE) {
   return options;
 }
 
+hummock_space_options_t named_space() {
+  static char name[64];
+  snprintf(name, sizeof name, "/hummock-test-%d", getpid());
+  hummock_space_options_t options = shared_space();
+  options.name = name;
+  return options;
+}
+
 int wait_for(pid_t child) {
   int status = -1;
   REQUIRE(waitpid(child, &status, 0) == child);
@@ -73,15 +81,12 @@ TEST_CASE("a list built by one process is read and freed by another, at another 
 }
 
 TEST_CASE("by name") {
-  char name[64];
-  snprintf(name, sizeof name, "/hummock-test-%d", getpid());
-  hummock_space_options_t options = shared_space();
-  options.name = name;
+  const hummock_space_options_t options = named_space();
   {
     Space space(options);
     CHECK(hummock_space_create(&options, nullptr) == nullptr);
     CHECK(errno == EEXIST);
-    hummock_space_t* again = hummock_space_open(name);
+    hummock_space_t* again = hummock_space_open(options.name);
     REQUIRE(again != nullptr);
     void* block = hummock_space_malloc(again, 100);
     CHECK(hummock_space_contains(again, block) == 1);
@@ -89,7 +94,7 @@ TEST_CASE("by name") {
     hummock_space_free(space, hummock_space_pointer(space, hummock_space_offset(again, block)));
     hummock_space_destroy(again);
   }
-  CHECK(hummock_space_open(name) == nullptr);  // who made it took the name away
+  CHECK(hummock_space_open(options.name) == nullptr);  // who made it took the name away
   CHECK(errno == ENOENT);
 }
 
@@ -124,10 +129,7 @@ TEST_CASE("who joins may expand and shrink") {
 }
 
 TEST_CASE("a child that destroys its copy leaves the name") {
-  char name[64];
-  snprintf(name, sizeof name, "/hummock-test-%d", getpid());
-  hummock_space_options_t options = shared_space();
-  options.name = name;
+  const hummock_space_options_t options = named_space();
   Space space(options);
   pid_t child = fork();
   if (child == 0) {
@@ -135,7 +137,7 @@ TEST_CASE("a child that destroys its copy leaves the name") {
     _exit(0);
   }
   CHECK(wait_for(child) == 0);
-  hummock_space_t* again = hummock_space_open(name);
+  hummock_space_t* again = hummock_space_open(options.name);
   CHECK(again != nullptr);
   hummock_space_destroy(again);
 }
