@@ -32,6 +32,11 @@ void pass_signals_to(pid_t child) {
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
 }
 
+void catch_ends(void (*handler)(int)) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (signal(number, handler) == SIG_IGN) signal(number, SIG_IGN);
+}
+
 int make_memory(const char* name, std::size_t size) {
   const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return -1;

@@ -14,6 +14,10 @@ int make_memory(const char* name, std::size_t size);
 // The terminal sends its signals to the program as well; others are passed on.
 void pass_signals_to(pid_t child);
 
+// Calls the handler at SIGINT, SIGTERM and SIGHUP, of those that are not ignored: under nohup, or in a
+// background job of a script, they stay so.
+void catch_ends(void (*handler)(int));
+
 // What waitpid said, as an exit status. A line on standard error says of a signal.
 int exit_status(const char* command, int raw);
 

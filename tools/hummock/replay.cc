@@ -87,7 +87,9 @@ Peers chosen_allocators(const BenchOptions& bench) {
   // The bench always takes these two.
   const auto unnamed = [&](const Allocator& one) {
     const bool always = one.name == "hummock" || one.name == bench.baseline;
-    return always && std::find(named.begin(), named.end(), one.name) == named.end();
+    return always && std::none_of(named.begin(), named.end(), [&](const std::string& name) {
+             return name == one.name || name.rfind(one.name + "=", 0) == 0;
+           });
   };
   std::erase_if(peers.allocators, unnamed);
   if (peers.allocators.empty()) throw std::runtime_error("--with: none of these allocators is installed");

@@ -17,6 +17,7 @@
 #include <stdexcept>
 
 #include "bench/tree.h"
+#include "child.h"
 #include "processes.h"
 
 namespace hummock::tool {
@@ -174,10 +175,7 @@ bool interrupted() {
 }
 
 void catch_interrupt() {
-  const auto note = [](int) { interrupt_seen = 1; };
-  // What is ignored stays so: nohup, a background job of a script.
-  for (const int number : {SIGINT, SIGTERM, SIGHUP})
-    if (signal(number, note) == SIG_IGN) signal(number, SIG_IGN);
+  catch_ends([](int) { interrupt_seen = 1; });
 }
 
 }  // namespace hummock::tool

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "child.h"
 #include "figures.h"
 #include "processes.h"
 #include "session.h"
@@ -154,12 +155,7 @@ double wait_for(double seconds, bool enter, const std::vector<Watched>& all) {
 }  // namespace
 
 std::optional<Report> watch_processes(const ProfileOptions& options) {
-  struct sigaction action = {}, before;
-  action.sa_handler = on_signal;
-  // What is ignored stays so: nohup, a background job of a script.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-      sigaction(signal, &action, nullptr);
+  catch_ends(on_signal);
   const char* command = options.command_name;
   std::vector<Watched> all;
   const std::vector<int> pids = find_processes(options.process);

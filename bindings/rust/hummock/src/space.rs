@@ -73,7 +73,7 @@ pub enum Wish {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// One thread allocates, without a lock: the one that made it, or called [`Space::own`]. Others may
-    /// free; and ask for `usable_size`, `contains` and `stats`; what else they ask for fails.
+    /// free, and ask for `usable_size`, `contains` and `stats`; what else they ask for fails.
     #[default]
     Owner,
     /// Threads take turns and spin; one that waits long sleeps, by a system call.
