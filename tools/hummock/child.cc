@@ -52,6 +52,30 @@ int make_memory(const char* name, std::size_t size) {
   return -1;
 }
 
+void exec(const std::string& path, const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(path.c_str(), arguments.data());
+}
+
+std::string read_pipe(int end) {
+  std::string all;
+  char piece[4096];
+  for (ssize_t got; (got = read(end, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)
+    if (got > 0) all.append(piece, static_cast<size_t>(got));
+  close(end);
+  return all;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 int exit_status(const char* command, int raw) {
   if (!WIFSIGNALED(raw)) return WEXITSTATUS(raw);
   fprintf(stderr, "%s: the program was ended by SIG%s\n", command, sigabbrev_np(WTERMSIG(raw)));

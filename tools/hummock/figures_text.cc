@@ -8,6 +8,8 @@
 #include <iterator>
 #include <numeric>
 
+#include "amounts.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -217,15 +219,6 @@ std::string ascii(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c >= 127; }, '?');
   return text;
-}
-
-std::string bytes_text(uint64_t bytes) {
-  constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
-  int unit = 0;
-  double value = static_cast<double>(bytes);
-  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
-  return unit == 0 || value >= 100 ? fmt::format("{:.0f}{}", value, kUnits[unit])
-                                   : fmt::format("{:.1f}{}", value, kUnits[unit]);
 }
 
 uint64_t used_bytes(const hummock_page_class_t& row) {

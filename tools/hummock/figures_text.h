@@ -9,7 +9,6 @@
 
 namespace hummock::tool {
 
-std::string bytes_text(uint64_t bytes);  // "1.5M"
 // What a process calls itself and its group may be any bytes: others than printable ASCII become question
 // marks.
 std::string ascii(std::string text);

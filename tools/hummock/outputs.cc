@@ -44,6 +44,13 @@ void check_writable(const std::vector<std::string>& paths) {
   }
 }
 
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error(path + " cannot be written");
+}
+
 void guard_standard_streams() {
   for (int number = 0; number <= 2; ++number) {
     if (fcntl(number, F_GETFD) >= 0) continue;

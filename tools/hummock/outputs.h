@@ -14,6 +14,9 @@ std::string not_written_over(const std::string& path);
 // Empty names count for nothing, nothing is created, and what is there stays.
 void check_writable(const std::vector<std::string>& paths);
 
+// Writes the whole file anew. Throws std::runtime_error when it cannot be written.
+void write_text(const std::string& path, const std::string& text);
+
 // Takes those of the numbers 0, 1 and 2 whose file is closed, or the next file that is opened would be read
 // or written as a standard stream. To use them stays an error, and programs that are executed have them
 // closed.

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +13,8 @@
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "child.h"
 
 namespace hummock::tool {
 namespace {
@@ -92,15 +93,6 @@ bool is_left_out(const char* variable) {
   _exit(127);
 }
 
-std::string read_pipe(int end) {
-  std::string all;
-  char piece[4096];
-  for (ssize_t got; (got = read(end, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR);)
-    if (got > 0) all.append(piece, static_cast<size_t>(got));
-  close(end);
-  return all;
-}
-
 // "ERROR: ld.so: object '...' from LD_PRELOAD cannot be preloaded (wrong ELF class): ignored."
 std::string reason_of_loader(const std::string& errors) {
   const std::string_view before = "cannot be preloaded (";
@@ -153,8 +145,7 @@ std::string trial(const std::string& name) {
   const std::string said_active = read_pipe(answer[0]);
   const std::string said = read_pipe(errors[0]);
   if (child < 0) return strerror(error);
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for(child);
   if (said_active == "0") return "another malloc takes precedence over it";
   return !said_active.empty() ? "" : reason_of_loader(said);
 }
@@ -162,22 +153,17 @@ std::string trial(const std::string& name) {
 std::string said_by(const std::vector<std::string>& command) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     unsetenv("LD_PRELOAD");
     dup2(ends[1], 1);
     dup2(ends[1], 2);
-    execv(arguments[0], arguments.data());
+    exec(command.front(), command);
     _exit(127);
   }
   close(ends[1]);
   std::string said = read_pipe(ends[0]);
-  while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (child > 0) wait_for(child);
   return said;
 }
 

@@ -1,7 +1,5 @@
 #include "profile_options.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "child.h"
 #include "values.h"
 
 namespace hummock::tool {
@@ -47,11 +46,7 @@ int become(const std::vector<std::string>& words) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string program = self.parent_path() / words.front();
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execv(program.c_str(), arguments.data());
+  exec(program, words);
   fprintf(stderr,
           "hummock: %s: %s; it is built where libdw-dev, libprotozero-dev and zlib1g-dev are installed\n",
           program.c_str(), strerror(errno));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "child.h"
 #include "preload.h"
 #include "profile_options.h"
 #include "program.h"
@@ -120,14 +121,9 @@ int run(const RunOptions& options) {
   }
   if (const std::string warning = doubt(program); !warning.empty()) say(name, warning);
   set_preload(preload);
-  std::vector<char*> arguments;
-  arguments.reserve(options.command.size() + 1);
-  for (const std::string& argument : options.command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
   // No process stays between the program and who started it: it keeps the number, the signals and the
   // terminal.
-  execvp(arguments[0], arguments.data());
+  exec(options.command.front(), options.command);
   const int error = errno;
   say(name, strerror(error));
   return error == ENOENT ? 127 : 126;

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "figures_text.h"
+#include "amounts.h"
 #include "processes.h"
 #include "space/cache.h"
 
@@ -225,16 +225,6 @@ void sort_rows(std::vector<SpaceRow>* rows, const std::string& column) {
   std::stable_sort(rows->begin(), rows->end(), [&](const SpaceRow& a, const SpaceRow& b) {
     return column == "name" ? a.name < b.name : key_of(a, column) > key_of(b, column);
   });
-}
-
-std::string bytes_text(uint64_t count) {
-  const char* units[] = {"", "K", "M", "G", "T"};
-  int unit = 0;
-  double value = static_cast<double>(count);
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  char text[32];
-  snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f%s" : "%.1f%s", value, units[unit]);
-  return text;
 }
 
 void print_table(const std::vector<SpaceRow>& rows) {

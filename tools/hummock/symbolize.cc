@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "child.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -23,28 +25,19 @@ std::string output_of(const std::vector<std::string>& command, int* status) {
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
   const pid_t child = fork();
   if (child == 0) {
-    std::vector<char*> pointers;
-    pointers.reserve(command.size() + 1);
-    for (const std::string& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
     dup2(ends[1], 1);
     const int none = open("/dev/null", O_RDWR);
     if (none >= 0) {
       dup2(none, 0);
       dup2(none, 2);
     }
-    execvp(pointers[0], pointers.data());
+    exec(command.front(), command);
     _exit(kNotFound);
   }
   close(ends[1]);
-  std::string text;
-  char part[4096];
-  for (ssize_t length; child > 0 && (length = read(ends[0], part, sizeof part)) > 0;) {
-    text.append(part, static_cast<size_t>(length));
-  }
-  close(ends[0]);
-  int raw = 0;
-  if (child > 0 && waitpid(child, &raw, 0) == child && WIFEXITED(raw)) *status = WEXITSTATUS(raw);
+  std::string text = read_pipe(ends[0]);
+  if (child < 0) return "";
+  if (const int raw = wait_for(child); WIFEXITED(raw)) *status = WEXITSTATUS(raw);
   return text;
 }
 

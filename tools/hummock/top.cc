@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 
+#include "amounts.h"
 #include "figures.h"
 #include "figures_text.h"
 #include "processes.h"

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "bench/shape.h"
+#include "outputs.h"
 
 namespace hummock::tool {
 namespace {
@@ -64,11 +65,6 @@ Json read_document(const std::string& path) {
   if (const std::string fault = misshapen(document); !fault.empty())
     throw std::runtime_error(path + " is not a result of hummock bench: " + fault);
   return document;
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  if (!file || !(file << text) || !file.flush()) throw std::runtime_error(path + " cannot be written");
 }
 
 // A line for each part, and in lists for each entry: stored results stay small and can be compared by lines.

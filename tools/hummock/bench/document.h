@@ -13,7 +13,6 @@ inline constexpr int kFormat = 1;
 // These throw with what is wrong and with which file.
 Json read_document(const std::string& path);
 std::string read_text(const std::string& path);
-void write_text(const std::string& path, const std::string& text);
 void write_json(const std::string& path, const Json& document);
 void write_csv(const std::string& path, const Json& document);
 void write_html(const std::string& path, const Json& document);

@@ -7,6 +7,7 @@
 
 #include "bench/document.h"
 #include "bench/table.h"
+#include "outputs.h"
 
 namespace hummock::tool {
 namespace {

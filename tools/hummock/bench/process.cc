@@ -109,12 +109,8 @@ void replace_process(const std::vector<std::string>& arguments, const std::vecto
       setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
     }
   }
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  execvp(pointers[0], pointers.data());
-  dprintf(2, "%s: %s\n", pointers[0], strerror(errno));
+  exec(arguments.front(), arguments);
+  dprintf(2, "%s: %s\n", arguments.front().c_str(), strerror(errno));
   _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -159,9 +155,7 @@ int run_openly(const std::vector<std::string>& arguments) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(strerror(errno));
   if (child == 0) replace_process(arguments, {});
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(child);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

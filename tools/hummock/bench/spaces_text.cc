@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/spaces_bench.h"
+#include "outputs.h"
 
 namespace hummock::tool {
 namespace {

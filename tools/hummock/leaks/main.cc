@@ -11,6 +11,7 @@
 
 #include "../profile/session.h"
 #include "../profile/start.h"
+#include "amounts.h"
 #include "figures.h"
 #include "leaks_options.h"
 #include "outputs.h"

@@ -1,11 +1,10 @@
 // Folded stacks, speedscope, and the page.
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <unordered_map>
 
+#include "outputs.h"
 #include "page.h"
 #include "report.h"
 
@@ -13,13 +12,6 @@ namespace hummock::tool {
 namespace {
 
 using nlohmann::json;
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw std::runtime_error(path + " cannot be written");
-}
 
 std::string dumped(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace);

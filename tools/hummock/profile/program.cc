@@ -1,4 +1,3 @@
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,17 +10,6 @@
 #include "start.h"
 
 namespace hummock::tool {
-namespace {
-
-int wait_for(pid_t child) {
-  pass_signals_to(child);
-  int raw = 0;
-  while (waitpid(child, &raw, 0) < 0 && errno == EINTR) {
-  }
-  return exit_status("hummock profile", raw);
-}
-
-}  // namespace
 
 std::optional<Report> run_program(const ProfileOptions& options, int* status) {
   *status = 1;
@@ -39,7 +27,8 @@ std::optional<Report> run_program(const ProfileOptions& options, int* status) {
     close(memory);
     return std::nullopt;
   }
-  *status = wait_for(child);
+  pass_signals_to(child);
+  *status = exit_status("hummock profile", wait_for(child));
   std::string why = "it has taken no sample: it allocated too little memory, or --bytes is too large";
   Report report;
   for (const RawProfile& profile : read_profiles(memory, &why)) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "amounts.h"
+
 namespace hummock::tool {
 namespace {
 
@@ -178,7 +180,7 @@ std::string head_of(const Report& report, View view) {
                         report.mean == 1 && total.blocks == 1 ? "" : "s");
   if (report.seconds > 0 && (view == View::churn || view == View::lifetime))
     text += fmt::format(" within {:.1f} s", report.seconds);
-  if (report.mean > 1) text += fmt::format(", a sample in {}", bytes_text(static_cast<double>(report.mean)));
+  if (report.mean > 1) text += fmt::format(", a sample in {}", bytes_text(report.mean));
   return text + "\n";
 }
 
@@ -214,25 +216,6 @@ Amount Report::total(View view) const {
     sum += stack.of(view);
     return sum;
   });
-}
-
-std::string bytes_text(double bytes) {
-  const char* unit = "";
-  double shown = std::fabs(bytes);
-  for (const char* next : {"K", "M", "G", "T"}) {
-    if (shown < 1000) break;
-    shown /= 1024;
-    unit = next;
-  }
-  const char* sign = bytes < 0 ? "-" : "";
-  return *unit == '\0' || shown >= 100 ? fmt::format("{}{:.0f}{}", sign, shown, unit)
-                                       : fmt::format("{}{:.1f}{}", sign, shown, unit);
-}
-
-std::string size_text(double bytes) {
-  std::string text = bytes_text(bytes);
-  if (text.find_first_of("KMGT") != std::string::npos) return text;
-  return text + (text == "1" ? " byte" : " bytes");
 }
 
 void add_profile(Report* report, const RawProfile& profile, const std::string& root,

@@ -44,8 +44,6 @@ std::string age_text(const Ages& freed, double share);
 
 // The table for a terminal of so many columns, in plain words; at most `top` stacks, all for 0.
 std::string table(const Report& report, View view, unsigned top, unsigned columns);
-std::string bytes_text(double bytes);  // "40", "1.5K"
-std::string size_text(double bytes);   // "40 bytes", "1.5K"
 
 // ---- Files. Each throws std::runtime_error when it cannot be written. -----------------------------
 

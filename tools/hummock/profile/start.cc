@@ -44,11 +44,7 @@ void become_profiled(int memory, uint64_t mean, const std::string& library,
   if (!library.empty()) words.insert(words.end(), {"--lib", library});
   words.emplace_back("--");
   words.insert(words.end(), command.begin(), command.end());
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  execv(tool.c_str(), arguments.data());
+  exec(tool, words);
   fprintf(stderr, "hummock: %s: %s\n", tool.c_str(), strerror(errno));
   _exit(125);
 }
