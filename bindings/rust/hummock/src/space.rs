@@ -1,6 +1,7 @@
 //! Deterministic spaces.
 
 use core::alloc::Layout;
+use core::ffi::CStr;
 use core::fmt;
 use core::mem;
 use core::ptr::{self, NonNull};
@@ -101,7 +102,7 @@ pub struct SpaceOptions {
     raw: sys::hummock_space_options_t,
 }
 
-// SAFETY: the pointers in it are null.
+// SAFETY: a pointer in it is null, or to a name that lives for ever.
 unsafe impl Send for SpaceOptions {}
 // SAFETY: as above.
 unsafe impl Sync for SpaceOptions {}
@@ -160,6 +161,31 @@ impl SpaceOptions {
         self.raw.cache_blocks = blocks;
         self.raw.cache_step = step;
         self.raw.cache_largest = largest;
+        self
+    }
+
+    /// What `hummock spaces` calls it; cut to 31 bytes.
+    pub fn name(mut self, name: &'static CStr) -> Self {
+        self.raw.name = name.as_ptr();
+        self
+    }
+
+    /// A child process does not get it.
+    pub fn no_fork(mut self, wish: Wish) -> Self {
+        self.raw.no_fork = wish as u32;
+        self
+    }
+
+    /// Blocks are handed out full of zeros.
+    pub fn zeroed(mut self) -> Self {
+        self.raw.zero = 1;
+        self
+    }
+
+    /// Takes the memory at the first allocation, not at once: only that tells whether the system has what
+    /// is required.
+    pub fn at_first(mut self) -> Self {
+        self.raw.reserve = sys::HUMMOCK_SPACE_AT_FIRST;
         self
     }
 

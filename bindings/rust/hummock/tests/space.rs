@@ -84,6 +84,22 @@ fn the_owner_alone_allocates() {
 }
 
 #[test]
+fn zeros_at_first_and_no_child() {
+    let space = SpaceOptions::new(MIB).name(c"frames").zeroed().at_first().create().unwrap();
+    for _ in 0..2 {
+        let block = space.allocate(Layout::new::<[u8; 1000]>()).unwrap();
+        // SAFETY: the block is this long and in nobody else's use.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), 1000) };
+        assert!(bytes.iter().all(|byte| *byte == 0));
+        bytes.fill(1);
+        // SAFETY: it is live, and `bytes` is not used again.
+        unsafe { space.deallocate(block) };
+    }
+    let alone = SpaceOptions::new(MIB).no_fork(Wish::Require).create().unwrap();
+    assert!(alone.has(Property::NoFork) && !space.has(Property::NoFork));
+}
+
+#[test]
 fn threads_share_a_space() {
     for threads in [Threads::Spin, Threads::Inherit] {
         let space = SpaceOptions::new(8 * MIB).threads(threads).cache(16, 32, 256).create().unwrap();
