@@ -46,9 +46,12 @@ struct Served {
     return __builtin_expect(block != nullptr, true) ? block : none(ENOMEM);
   }
 
+  // Zero to its end, beyond what was asked: _recalloc cannot know how much that was.
   static void* __cdecl calloc(size_t count, size_t size) {
     void* block = zeroed_array(count, size);
-    return block != nullptr ? block : none(ENOMEM);
+    if (block == nullptr) return none(ENOMEM);
+    clear_from(block, count * size);
+    return block;
   }
 
   static void __cdecl free(void* block) {
@@ -75,13 +78,17 @@ struct Served {
     return heap::owns(block) ? usable_size(block) : HeapSize(old_heap(), 0, block);
   }
 
+  static void clear_from(void* block, size_t from) {
+    memset(static_cast<char*>(block) + from, 0, msize(block) - from);
+  }
+
   static void* __cdecl recalloc(void* block, size_t count, size_t size) {
     if (block == nullptr) return calloc(count, size);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) return none(ENOMEM);
     const size_t before = msize(block);
-    auto* moved = static_cast<char*>(realloc(block, bytes));
-    if (moved != nullptr && bytes > before) memset(moved + before, 0, bytes - before);
+    void* moved = realloc(block, bytes);
+    if (moved != nullptr) clear_from(moved, before < bytes ? before : bytes);
     return moved;
   }
 
@@ -156,7 +163,7 @@ struct Served {
     const size_t had = aligned != nullptr ? aligned_msize(aligned, 0, 0) : 0;
     const size_t kept = had < size ? had : size;
     if (kept != 0) memcpy(moved, aligned, kept);
-    if (zero) memset(static_cast<char*>(moved) + kept, 0, size - kept);
+    if (zero) memset(static_cast<char*>(moved) + kept, 0, aligned_msize(moved, 0, 0) - kept);
     aligned_free(aligned);
     return moved;
   }
