@@ -90,7 +90,7 @@ class heap {
    * untouched.
    */
   [[nodiscard]] void* try_resize(void* block, std::size_t bytes) noexcept {
-    return hummock_heap_realloc(handle_, block, bytes);
+    return handle_ == nullptr ? nullptr : hummock_heap_realloc(handle_, block, bytes);
   }
 
   /* What the heap holds now; zeros for an empty heap. */

@@ -81,12 +81,13 @@ __attribute__((always_inline)) inline bool is_like_link(void* block, uintptr_t l
   return static_cast<uint16_t>(uint64_t{link} >> 48) == static_cast<uint16_t>(secret());
 }
 // Is it a free block? False: certainly not.
+// acquire: an owner that purges a page closes the slab first, so who reads zeros sees free_bound at 0 after.
 __attribute__((always_inline)) inline bool looks_free(void* block) {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
   // As above, in one instruction. NOLINTNEXTLINE(clang-analyzer-core.NullDereference): never null
   return static_cast<uint16_t*>(block)[7] == static_cast<uint16_t>(secret());
 #else
-  return is_like_link(block, relaxed(link_word(block)));
+  return is_like_link(block, __atomic_load_n(&link_word(block), __ATOMIC_ACQUIRE));
 #endif
 }
 

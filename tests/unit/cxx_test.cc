@@ -95,6 +95,7 @@ TEST_CASE("heap: blocks, alignment, statistics, the end") {
   CHECK(!heap);
   CHECK(live_blocks(heap) == 0);
   CHECK(heap.try_allocate(10) == nullptr);
+  CHECK(heap.try_resize(nullptr, 10) == nullptr);
   CHECK_THROWS_AS((void)heap.allocate(10), std::bad_alloc);
 }
 
