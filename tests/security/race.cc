@@ -2,9 +2,9 @@
 //
 // Prints a line a size and a pair of threads, then totals. told: one of the two frees ended the process with
 // a message. later: a call after both did. not told: nothing did. twice: and then blocks overlapped.
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,9 +18,10 @@ namespace {
 constexpr size_t kSizes[] = {16,       64,         100,        1000,    4096,    20000,
                              64 * KiB, 100 * 1000, 400 * 1000, 1 * MiB, 3 * MiB, 40 * MiB};
 
-// What the child leaves for its parent.
+// What the child leaves for its parent, and for the next one.
 struct Shared {
   std::atomic<bool> both_returned;
+  std::atomic<unsigned> slow_rounds;  // in all trials
 };
 Shared* shared;
 
@@ -62,22 +63,29 @@ struct Trial {
   std::atomic<unsigned> turn{0};
   std::atomic<int> returned{0};
 
+  static constexpr unsigned kSpins = 256;
+
+  // Who sleeps gets a processor soon after, also beside load; who yields it waits for all others.
   static void pause(unsigned& turns) {
-    if (++turns % 1024 == 0) sched_yield();
+    if (++turns % kSpins == 0) usleep(1);
   }
   static void wait_for_both(std::atomic<int>& count) {
     ++count;
     for (unsigned turns = 0; count < 2;) pause(turns);
   }
 
-  // Beside load, too, both run when this returns: they have answered each other at once for some times.
+  // Both run when this returns: they have answered each other at once for some times. Beside much load that
+  // takes long, and is done in the first trials only.
   void meet(bool first) {
-    constexpr unsigned kGo = ~0u;
-    for (unsigned round = 0, quick = 0; first && round < 400 && quick < 8; ++round) {
+    constexpr unsigned kGo = ~0u, kMostSlowRounds = 30'000;
+    unsigned quick = 0;
+    for (unsigned round = 0; first && round < 400 && quick < 8; ++round) {
+      if (shared->slow_rounds >= kMostSlowRounds) break;
       turn = 2 * round + 1;
       unsigned waits = 0;
       while (turn % 2 != 0) pause(waits);
-      quick = waits < 1000 ? quick + 1 : 0;
+      quick = waits < kSpins ? quick + 1 : 0;
+      if (quick == 0) ++shared->slow_rounds;
     }
     if (first) turn = kGo;
     for (unsigned waits = 0; !first && turn != kGo; pause(waits)) {
