@@ -23,7 +23,8 @@ Observer observer = {&observer.seen, 0, nullptr, nullptr};
 namespace {
 
 constexpr uint64_t kStepMs = 1;
-constexpr unsigned kHeadersPerStep = 128;
+constexpr unsigned kHeadersPerTick = 96;
+constexpr unsigned kHeadersPerLook = 128;
 constexpr size_t kLooksPerRound = 32;     // of frees
 constexpr unsigned kSlabsPerSlice = 128;  // of a trim
 constexpr uint32_t kLeastBytes = kSmallPage;
@@ -191,7 +192,7 @@ void end_ticks() {
 
 size_t step_by_ticks(uint64_t now, Slice* slice) {
   if (!by_ticks.under_way) begin_ticks();
-  const size_t bytes = step(by_ticks, kHeadersPerStep, at_once ? Look::at_once : Look::by_time, slice);
+  const size_t bytes = step(by_ticks, kHeadersPerTick, at_once ? Look::at_once : Look::by_time, slice);
   if (!by_ticks.under_way) end_ticks();
   // Where something was found, the next call goes on.
   const uint64_t pause = static_cast<uint64_t>(options::values.decay_ms) / 8;
@@ -203,7 +204,7 @@ size_t step_by_ticks(uint64_t now, Slice* slice) {
 
 size_t step_by_frees(Slice* slice) {
   const size_t share = relaxed(pages::used_slots) / kLooksPerRound + 1;
-  const size_t headers = share < kHeadersPerStep ? share : kHeadersPerStep;
+  const size_t headers = share < kHeadersPerLook ? share : kHeadersPerLook;
   const size_t bytes = step(by_frees, headers, Look::after_frees, slice);
   if (!by_frees.under_way) {
     set_relaxed(rested, resting);

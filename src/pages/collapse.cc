@@ -4,6 +4,7 @@
 // With auto Hummock tells the kernel to make nothing huge by itself, for every region and for good. So there
 // is a huge page only where one was promoted here, because it was full then. What is purged afterwards comes
 // back on small pages, and a mapping that memory is moved to does not ask for huge ones.
+#include "base/bits.h"
 #include "base/options.h"
 #include "os/os.h"
 #include "os/region_log.h"
@@ -81,12 +82,13 @@ Candidate find_candidate() {
 
 // Are three quarters of it in use: touched, in slots that are used?
 bool is_in_use(const Candidate& candidate) {
-  unsigned char page[kHugePageSize / kSmallPage];
-  const size_t pages = kHugePageSize / os::page_size();
-  if (!os::find_touched(candidate.page->start(), kHugePageSize, page)) return false;
+  unsigned char touched[kHugePageSize / kSmallPage];
+  if (!os::find_touched(candidate.page->start(), kHugePageSize, touched)) return false;
+  const size_t pages = kHugePageSize / os::page_size(), in_slot = kSlotSize / os::page_size();
   size_t count = 0;
-  for (size_t i = 0; i < pages; ++i) {
-    count += page[i] & (candidate.used >> (i * kSlotsPerHugePage / pages)) & 1;
+  for (uint32_t left = candidate.used; left != 0; left &= left - 1) {
+    const unsigned char* page = touched + base::lowest_bit(left) * in_slot;
+    for (size_t i = 0; i < in_slot; ++i) count += page[i] & 1;
   }
   return count >= pages - pages / 4;
 }

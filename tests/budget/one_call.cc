@@ -270,6 +270,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("another thread freed four of five blocks, and time goes by: no tick looks at too much") {
+  support::HangGuard guard(1200);
+  for (const size_t size : {500, 4096}) {
+    CAPTURE(size);
+    hold([size] {
+      constexpr size_t kStays = 5;
+      std::vector<void*> blocks(96 * kMiB / size);
+      for (void*& block : blocks) *static_cast<char*>(block = get(size)) = 1;
+      std::thread([&] {
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          if (i % kStays != 0) hummock_free(blocks[i]);
+        }
+      }).join();
+      for (size_t i = 0; i < 600; ++i) {
+        clock_ms += i % 3 == 0 ? 50 : 2;
+        void* block = take(16 + i * 37 % 3000);
+        if (i % 2 == 0) give(block);
+      }
+    });
+  }
+}
+
 TEST_CASE("a thread's own frees, a million in turn and in any order, and mallocs after") {
   support::HangGuard guard(1200);
   for (const bool shuffled : {false, true}) {
