@@ -63,26 +63,15 @@ void detach(void* record) {
 
 // Top down, as everywhere. The program's own handlers may run before this or after: those that run while we
 // hold all allocate through the locks (os/lock.h).
-void before_fork() {
-  start_lock.lock_for_fork();
-  modes::lock_for_fork();
-  lock_user_heaps();
-  lock_pool();
-  lock_idle();
-  shard::lock_all();
-  pages::lock_all();
-  os::lock_log();
-}
-
-void after_fork_in_parent() {
-  os::unlock_log();
-  pages::unlock_all();
-  shard::unlock_all();
-  unlock_idle();
-  unlock_pool();
-  unlock_user_heaps();
-  modes::unlock_after_fork();
-  start_lock.unlock_after_fork();
+void before_fork(os::ForkStep step) {
+  start_lock.at_fork(step);
+  modes::at_fork(step);
+  user_heaps_at_fork(step);
+  pool_at_fork(step);
+  idle_at_fork(step);
+  shard::at_fork(step);
+  pages::at_fork(step);
+  os::log_at_fork(step);
 }
 
 // With the locks held: what there is one of for each process, and figures of threads that are no more.
@@ -97,26 +86,25 @@ void begin_in_child() {
   forget_others(own, earned_by_parked());
 }
 
-// The only thread of the child holds every lock. Slabs of threads that are no more stay with their
-// heaps' records: what they held is lost to the child, but frees into them are safe.
-void after_fork_in_child() {
-  os::log_after_fork();
-  pages::reset_all();
-  shard::reset_all();
-  reset_idle();
-  reset_pool();
-  if (started) begin_in_child();
-  reset_user_heaps();
-  modes::unlock_in_child();
-  start_lock.unlock_in_child();
-  if (started) start_background();
+// Bottom up, in parent and child. The only thread of a child holds every lock. Slabs of threads that are no
+// more stay with their heaps' records: what they held is lost to the child, but frees into them are safe.
+void after_fork(os::ForkStep step) {
+  const bool begins = started && step == os::ForkStep::in_child;
+  os::log_at_fork(step);
+  pages::at_fork(step);
+  shard::at_fork(step);
+  idle_at_fork(step);
+  pool_at_fork(step);
+  if (begins) begin_in_child();
+  user_heaps_at_fork(step);
+  modes::at_fork(step);
+  start_lock.at_fork(step);
+  if (begins) start_background();
 }
-
-constexpr os::ForkHandlers kForkHandlers = {before_fork, after_fork_in_parent, after_fork_in_child};
 
 // Before there are threads: one may fork while another makes the first call.
 __attribute__((constructor(101))) void handle_forks() {
-  os::on_fork(&kForkHandlers);
+  os::on_fork([](os::ForkStep step) { step == os::ForkStep::before ? before_fork(step) : after_fork(step); });
 }
 
 }  // namespace
@@ -178,15 +166,7 @@ Heap* attach_now() {
 }
 
 UserHeap* common_heap() {
-  // acquire: pairs with the exchange, so that the heap is seen as it was made.
-  UserHeap* heap = __atomic_load_n(&common, __ATOMIC_ACQUIRE);
-  if (heap != nullptr || is_replaced()) return heap;
-  UserHeap* fresh = new_user_heap(true);
-  if (fresh == nullptr) return nullptr;
-  if (__atomic_compare_exchange_n(&common, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return fresh;
-  delete_user_heap(fresh);  // another thread was quicker
-  return heap;
+  return is_replaced() ? __atomic_load_n(&common, __ATOMIC_ACQUIRE) : internal_heap(&common);
 }
 
 void end_thread() {

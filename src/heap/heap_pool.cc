@@ -222,23 +222,17 @@ void count_parked(uint32_t* per_class) {
   }
 }
 
-void lock_pool() {
-  pool_lock.lock_for_fork();
-}
-
-void unlock_pool() {
-  pool_lock.unlock_after_fork();
-}
-
 bool pool_is_locked() {
   return pool_lock.is_held();
 }
 
-void reset_pool() {
-  for (unsigned i = parked_count; i-- != 0;) {
-    if (parked[i].borrowed) remove(i);
+void pool_at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::in_child) {
+    for (unsigned i = parked_count; i-- != 0;) {
+      if (parked[i].borrowed) remove(i);
+    }
   }
-  pool_lock.unlock_in_child();
+  pool_lock.at_fork(step);
 }
 
 size_t earned_by_parked() {

@@ -39,12 +39,10 @@ bool give_up_parked();
 // Adds the free blocks in the magazines of parked heaps, by class.
 void count_parked(uint32_t* per_class);
 
-void lock_pool();
-void unlock_pool();
+// Parked heaps that another thread had borrowed are lost to the child.
+void pool_at_fork(os::ForkStep step);
 bool pool_is_locked();
-// In the child of a fork, where the lock is held. Parked heaps that another thread had borrowed are lost.
-void reset_pool();
-// What the parked heaps have earned (heap/allowance.h). For the child, as above.
+// What the parked heaps have earned (heap/allowance.h). For the child of a fork, which is alone.
 size_t earned_by_parked();
 
 }  // namespace hummock::heap

@@ -372,15 +372,10 @@ bool ask_trim() {
   return true;
 }
 
-void lock_idle() {
-  idle_lock.lock_for_fork();
-}
-void unlock_idle() {
-  idle_lock.unlock_after_fork();
-}
-void reset_idle() {
-  __atomic_store_n(&walk, kNoWalk, __ATOMIC_RELAXED);  // the thread that walked is not in the child
-  idle_lock.unlock_in_child();
+void idle_at_fork(os::ForkStep step) {
+  // The thread that walked is not in the child.
+  if (step == os::ForkStep::in_child) __atomic_store_n(&walk, kNoWalk, __ATOMIC_RELAXED);
+  idle_lock.at_fork(step);
 }
 
 }  // namespace hummock::heap

@@ -55,10 +55,7 @@ inline constexpr size_t kWalkedPerLook = 416;  // blocks
 // Makes the next ticks purge all that is free now, except what is in thread caches. False: decay_ms is never.
 bool ask_trim();
 
-// For fork.
-void lock_idle();
-void unlock_idle();
-void reset_idle();
+void idle_at_fork(os::ForkStep step);
 
 }  // namespace hummock::heap
 

@@ -19,9 +19,7 @@ using heap::UserHeap;
 bool start();
 
 // Around a fork: the locks that come above those of first-class heaps. The child is alone.
-void lock_for_fork();
-void unlock_after_fork();
-void unlock_in_child();
+void at_fork(os::ForkStep step);
 bool is_locked();
 void begin_in_child();
 

@@ -93,9 +93,7 @@ SlabHeader* pop_partial(Heap* heap, unsigned size_class) {
 namespace {
 
 void give_back(Heap* heap, SlabHeader* slab) {
-  if (slab::returned_count(slab) != 0) {
-    slab::corrupted(slab, "a block was freed twice, by different threads");
-  }
+  slab::check_none_returned(slab);
   slab::check_empty(slab, {});
   end_slab(heap, slab);
 }

@@ -31,7 +31,7 @@ SlabHeader* add_slab(UserHeap* heap, unsigned size_class) {
 // Blocks never handed out become the slab's list. False: there are none.
 bool carve_more(SlabHeader* slab) {
   // Others free here with the lock held, so nothing comes back any other way.
-  if (slab::returned_count(slab) != 0) slab::corrupted(slab, "a block was freed twice, by different threads");
+  slab::check_none_returned(slab);
   const slab::List list = slab::take_fresh(slab);
   if (list.first == nullptr) return false;
   slab->free = list.first;

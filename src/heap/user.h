@@ -69,6 +69,9 @@ size_t user_end(UserHeap* heap);
 
 // Takes a record from the pool; null: no memory. One that is not internal counts as the program's.
 UserHeap* new_user_heap(bool internal = false);
+// The heap at *place, one of Hummock's own: who comes first makes it. `samples`: it is for sampled blocks.
+// Null: no memory.
+UserHeap* internal_heap(UserHeap** place, bool samples = false);
 // From used to ending: the heap is the program's no more. False: it was not in use.
 bool end_use(UserHeap* heap);
 // Returns a record with nothing left in it to the pool.
@@ -79,9 +82,7 @@ const UserHeap* all_user_heaps();
 size_t count_user_heaps();
 
 // A fork takes all their locks.
-void lock_user_heaps();
-void unlock_user_heaps();
-void reset_user_heaps();
+void user_heaps_at_fork(os::ForkStep step);
 bool user_heaps_are_locked();
 
 }  // namespace hummock::heap

@@ -44,6 +44,19 @@ UserHeap* new_user_heap(bool internal) {
   return heap;
 }
 
+UserHeap* internal_heap(UserHeap** place, bool samples) {
+  // acquire: pairs with the exchange, so that the heap is seen as it was made.
+  UserHeap* heap = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  if (heap != nullptr) return heap;
+  UserHeap* fresh = new_user_heap(true);
+  if (fresh == nullptr) return nullptr;
+  fresh->samples = samples;
+  if (__atomic_compare_exchange_n(place, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return fresh;
+  delete_user_heap(fresh);  // another thread was quicker
+  return heap;
+}
+
 bool end_use(UserHeap* heap) {
   Life life = Life::used;
   Life ending = Life::ending;
@@ -58,7 +71,7 @@ bool end_use(UserHeap* heap) {
 void delete_user_heap(UserHeap* heap) {
   end_use(heap);
   set_relaxed(heap->internal, false);
-  heap->closed = false;
+  heap->closed = heap->samples = false;
   set_relaxed(heap->life, Life::pooled);
   os::LockGuard guard(pool_lock);
   in_use.remove(heap);
@@ -74,19 +87,10 @@ size_t count_user_heaps() {
   return relaxed(number);
 }
 
-void lock_user_heaps() {
-  pool_lock.lock_for_fork();
-  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) heap->lock.lock_for_fork();
-}
-
-void unlock_user_heaps() {
-  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_after_fork();
-  pool_lock.unlock_after_fork();
-}
-
-void reset_user_heaps() {
-  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) heap->lock.unlock_in_child();
-  pool_lock.unlock_in_child();
+void user_heaps_at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::before) pool_lock.at_fork(step);
+  for (UserHeap* heap = in_use.front(); heap != nullptr; heap = heap->next) heap->lock.at_fork(step);
+  if (step != os::ForkStep::before) pool_lock.at_fork(step);
 }
 
 bool user_heaps_are_locked() {

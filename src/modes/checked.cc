@@ -26,16 +26,7 @@ constexpr size_t kMostAlign = size_t{1} << 31;  // so that the record's fields h
 UserHeap* heaps[kHeaps];  // each set once, atomically
 
 UserHeap* heap_for(uint32_t thread) {
-  const unsigned mine = thread % kHeaps;
-  if (UserHeap* heap = __atomic_load_n(&heaps[mine], __ATOMIC_ACQUIRE)) return heap;
-  UserHeap* fresh = heap::new_user_heap(true);
-  UserHeap* none = nullptr;
-  if (fresh == nullptr) return nullptr;
-  if (__atomic_compare_exchange_n(&heaps[mine], &none, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    return fresh;
-  }
-  delete_user_heap(fresh);
-  return none;
+  return heap::internal_heap(&heaps[thread % kHeaps]);
 }
 
 // Another thread may come by the block before it has a record (checked_end.cc).

@@ -24,9 +24,7 @@ bool is_process_heap(const UserHeap* heap);
 // At the program's end: looks at every block, live or in quarantine, for stray writes.
 void check_all();
 
-void lock_for_fork();
-void unlock_after_fork();
-void unlock_in_child();
+void at_fork(os::ForkStep step);
 bool is_locked();
 
 }  // namespace hummock::modes::checked

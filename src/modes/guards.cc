@@ -195,18 +195,9 @@ bool walk(const heap::Visitor& visitor) {
   return true;
 }
 
-void lock_for_fork() {
-  lock.lock_for_fork();
-}
-
-void unlock_after_fork() {
-  lock.unlock_after_fork();
-}
-
-// A thread that was making a region is no more.
-void unlock_in_child() {
-  opening = false;
-  lock.unlock_in_child();
+void at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::in_child) opening = false;  // the thread that was making a region is no more
+  lock.at_fork(step);
 }
 
 bool is_locked() {

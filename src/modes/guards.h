@@ -23,9 +23,7 @@ uint64_t mean();
 // call, and so does release().
 void* allocate(size_t align, size_t size);
 
-void lock_for_fork();
-void unlock_after_fork();
-void unlock_in_child();
+void at_fork(os::ForkStep step);
 bool is_locked();
 
 }  // namespace hummock::modes::guards

@@ -32,19 +32,10 @@ bool start() {
   return !recording::is_on();
 }
 
-void lock_for_fork() {
-  checked::lock_for_fork();
-  guards::lock_for_fork();
-}
-
-void unlock_after_fork() {
-  guards::unlock_after_fork();
-  checked::unlock_after_fork();
-}
-
-void unlock_in_child() {
-  guards::unlock_in_child();
-  checked::unlock_in_child();
+void at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::before) checked::at_fork(step);
+  guards::at_fork(step);
+  if (step != os::ForkStep::before) checked::at_fork(step);
 }
 
 bool is_locked() {

@@ -210,15 +210,9 @@ void charge_quarantine(size_t kept) {
   if (surplus != nullptr) let_go_all(surplus);
 }
 
-void lock_for_fork() {
-  lock.lock_for_fork();
-}
-void unlock_after_fork() {
-  lock.unlock_after_fork();
-}
-void unlock_in_child() {
-  trace::forget_thread_number();
-  lock.unlock_in_child();
+void at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::in_child) trace::forget_thread_number();
+  lock.at_fork(step);
 }
 bool is_locked() {
   return lock.is_held();

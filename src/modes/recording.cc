@@ -1,7 +1,6 @@
 #include "modes/recording.h"
 
-#include <errno.h>
-
+#include "base/keep_errno.h"
 #include "heap/attach.h"
 #include "heap/refill.h"
 #include "os/os.h"
@@ -58,13 +57,12 @@ Heap* begin() {
 
 // Where nobody reads for so long, nobody is there: from then on what finds no room is dropped at once.
 bool wait_for_room(const Ring* ring, uint64_t tail) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   bool moved = false;
   for (unsigned waited = 0; waited < kPatienceMs && !moved && relaxed(part->head.closed) == 0; ++waited) {
     os::sleep_ms(1);
     moved = relaxed(ring->tail) != tail;
   }
-  errno = saved;
   return moved;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/keep_errno.h"
 #include "base/version.h"
 #include "heap/attach.h"
 #include "heap/block.h"
@@ -32,17 +33,7 @@ UserHeap* home;      // of sampled blocks. Atomic: released when it is ready
 
 // One heap for all samples, which are rare.
 UserHeap* own_heap() {
-  // acquire: pairs with the exchange, so that the heap is seen as it was made.
-  UserHeap* heap = __atomic_load_n(&home, __ATOMIC_ACQUIRE);
-  if (heap != nullptr) return heap;
-  UserHeap* fresh = heap::new_user_heap(true);
-  if (fresh == nullptr) return nullptr;
-  fresh->samples = true;
-  if (__atomic_compare_exchange_n(&home, &heap, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-    return fresh;
-  fresh->samples = false;
-  delete_user_heap(fresh);  // another thread was quicker
-  return heap;
+  return heap::internal_heap(&home, true);
 }
 
 // ---- The table ----------------------------------------------------------------------------------
@@ -126,14 +117,13 @@ void add(void* block, size_t size) {
     if (look && !open_table(claim_table)) switch_to(0);  // nobody would see the samples
     if (current_table() == nullptr) return;
   }
-  const int saved = errno;
+  const base::KeepErrno keep;
   const uint64_t mean = heap::thread_heap->sample_mean;
   const Weight weight = weight_of(size, mean);
   void* frames[HUMMOCK_PROFILE_DEPTH];
   const unsigned count = trace::callers(frames, HUMMOCK_PROFILE_DEPTH);
   add_sample({block, size, weight.bytes, weight.blocks, heap::thread_heap->thread_id}, frames, count);
   HUMMOCK_PROBE3(otel_memory, alloc, block, size, weight.bytes);
-  errno = saved;
   // The request has waited for a call that leaves the fast path: this thread holds no lock here.
   unsigned calls = 1;
   if (heap::is_asked()) heap::observer.serve(&calls);
@@ -237,9 +227,8 @@ void* allocate_small(size_t align, size_t size, bool zero) {
   void* block = guards::allocate(align, size);
   if (block == nullptr && relaxed(profiled) != 0) {
     UserHeap* heap = own_heap();
-    const int saved = errno;
+    const base::KeepErrno keep;
     block = heap != nullptr ? user_take(heap, align, size, zero) : nullptr;
-    errno = saved;
   }
   if (block != nullptr) add(block, size);
   return block;

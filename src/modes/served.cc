@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/keep_errno.h"
 #include "base/message.h"
 #include "base/options.h"
 #include "space/cache.h"
@@ -68,7 +69,7 @@ space::Space* external() {
 constinit void* serving = nullptr;
 
 void start() {
-  const int saved = errno;
+  const base::KeepErrno keep;
   if (options::values.checked)
     base::quit(Line() << "checked:on does not go with space_initial: no space is checked");
   if (options::values.limit_hard != 0 || options::values.limit_soft != 0)
@@ -84,7 +85,6 @@ void start() {
     base::quit(line);
   }
   __atomic_store_n(&serving, space::external(), __ATOMIC_RELEASE);
-  errno = saved;
 }
 
 void* allocate(size_t align, size_t size, bool zero) {

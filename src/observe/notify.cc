@@ -1,11 +1,11 @@
 #include "observe/notify.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "os/linux/uncancelled.h"
 
 namespace hummock::observe {
@@ -50,13 +50,12 @@ void notify_started(bool active) {
   uint64_t inode = 0;
   if (text == nullptr || !read_number(&text, ':', &fd) || !read_number(&text, '\0', &inode)) return;
   if (fd > INT32_MAX) return;
-  const int saved = errno;
+  const base::KeepErrno keep;
   if (is_pipe(static_cast<int>(fd), inode)) {
     const char byte = active ? '1' : '0';
     // A pipe just made has room for a byte; when its reader is gone, nobody wants to know.
     if (os::write_all(static_cast<int>(fd), &byte, 1)) close(static_cast<int>(fd));
   }
-  errno = saved;
 }
 
 }  // namespace hummock::observe

@@ -66,22 +66,14 @@ bool LockWord::take_for_fork(Rank rank) {
   return true;
 }
 
-bool LockWord::release_after_fork() {
+bool LockWord::release_after_fork(bool in_child) {
   if (forks_inside_ != 0) {
     --forks_inside_;
     return false;
   }
   // release: as in let_go().
-  if ((__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) & kWaited) != 0) wake_waiter(&state_);
-  return true;
-}
-
-bool LockWord::release_in_child() {
-  if (forks_inside_ != 0) {
-    --forks_inside_;
-    return false;
-  }
-  __atomic_store_n(&state_, 0, __ATOMIC_RELAXED);
+  const bool sleeps = (__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) & kWaited) != 0;
+  if (sleeps && !in_child) wake_waiter(&state_);
   return true;
 }
 

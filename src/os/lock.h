@@ -58,8 +58,8 @@ class LockWord {
   // False: held by this very thread already, which a fork in a signal handler interrupted inside the lock.
   // It then stays held, in parent and child, until the interrupted code lets it go.
   bool take_for_fork(Rank rank);
-  bool release_after_fork();
-  bool release_in_child();
+  // In the child only the forking thread is left: nobody sleeps, and it is the holder.
+  bool release_after_fork(bool in_child);
 
   void take_slow(Rank rank);
 
@@ -97,14 +97,13 @@ class Lock : public LockWord {
     watch::released(this);
   }
 
-  // For the handlers of fork.
-  void lock_for_fork() {
+  // For the handlers of fork: it is held from the step before the fork to the one after it.
+  void at_fork(ForkStep step) {
+    if (step != ForkStep::before)
+      return watch::released_after_fork(this, kRank, release_after_fork(step == ForkStep::in_child));
     watch::before_fork(this, kRank);
     watch::taken_for_fork(this, kRank, take_for_fork(kRank));
   }
-  void unlock_after_fork() { watch::released_after_fork(this, kRank, release_after_fork()); }
-  // In the child only the forking thread is left: nobody sleeps, and it is the holder.
-  void unlock_in_child() { watch::released_after_fork(this, kRank, release_in_child()); }
 };
 
 template <Rank kRank>

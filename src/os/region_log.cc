@@ -174,16 +174,9 @@ void start_log() {
   begin_file(0);
 }
 
-void lock_log() {
-  lock.lock_for_fork();
-}
-void unlock_log() {
-  lock.unlock_after_fork();
-}
-
-void log_after_fork() {
-  lock.unlock_in_child();
-  if (is_logging()) __atomic_store_n(&forked, true, __ATOMIC_RELAXED);
+void log_at_fork(ForkStep step) {
+  lock.at_fork(step);
+  if (step == ForkStep::in_child && is_logging()) __atomic_store_n(&forked, true, __ATOMIC_RELAXED);
 }
 
 void log_note(const char* name, const Line& text) {

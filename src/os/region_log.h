@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/thread.h"
+
 namespace hummock::base {
 class Line;
 }
@@ -19,11 +21,8 @@ void expand_pattern(const char* pattern, char* out, size_t room);
 // before the first region. A file that cannot be opened is told on standard error, and there is no log.
 void start_log();
 
-// For fork.
-void lock_log();
-void unlock_log();
-// In the child: its first event opens a file of its own.
-void log_after_fork();
+// For fork. A child's first event opens a file of its own.
+void log_at_fork(ForkStep step);
 
 // True when events are logged; atomic, relaxed: what the log needs is set before a second thread exists.
 extern bool log_on;

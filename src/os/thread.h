@@ -57,14 +57,11 @@ inline bool exit_repeats() {
 bool exit_repeats();
 #endif
 
-// Has these called around each fork of the process from now on, where there is such a thing; libc's list of
-// streams is taken ahead of before().
-struct ForkHandlers {
-  void (*before)();
-  void (*in_parent)();
-  void (*in_child)();
-};
-void on_fork(const ForkHandlers* handlers);
+// Around each fork of the process, where there is such a thing.
+enum class ForkStep : uint8_t { before, in_parent, in_child };
+using ForkHandler = void(ForkStep);
+// Has this called at each step from now on. libc's list of streams is taken ahead of the first.
+void on_fork(ForkHandler* handler);
 // For other handlers of fork that take locks: first in the one before it, last in those after it.
 void take_streams();
 void release_streams();

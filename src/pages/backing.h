@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/thread.h"
+
 namespace hummock::pages {
 
 // What backs each 2 MiB of a region, and how its free memory is returned.
@@ -104,9 +106,7 @@ void expect_collapses();
 
 // For fork. Parent and child write into copies of their own. If the hugetlb pool has no page for a copy, the
 // kernel kills the child. So the parent first makes a copy on small pages, which the child takes instead.
-void before_fork();
-void after_fork_in_parent();
-void after_fork_in_child();
+void reserve_at_fork(os::ForkStep step);
 
 }  // namespace hummock::pages
 

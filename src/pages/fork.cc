@@ -64,11 +64,7 @@ void take_copies() {
   }
 }
 
-}  // namespace
-
-void before_fork() {
-  reserve_lock.lock_for_fork();
-  if (relaxed(pinned_bytes) == 0) return;
+void make_copies() {
   // Null when the system has no room: the child then shares the pages as they are.
   for (unsigned i = 0; i < giant_count; ++i) giant_copies[i] = static_cast<char*>(os::map(os::kGiantPage));
   for (Region* region = regions; region != nullptr; region = region->next) {
@@ -83,7 +79,7 @@ void before_fork() {
   }
 }
 
-void after_fork_in_parent() {
+void drop_copies() {
   for (unsigned i = 0; i < giant_count; ++i) {
     if (giant_copies[i] != nullptr) os::unmap(giant_copies[i], os::kGiantPage);
     giant_copies[i] = nullptr;
@@ -92,22 +88,36 @@ void after_fork_in_parent() {
     if (region->copy != nullptr) os::unmap(region->copy, size_of(region));
     region->copy = nullptr;
   }
-  reserve_lock.unlock_after_fork();
 }
 
-void after_fork_in_child() {
-  if (relaxed(pinned_bytes) != 0) {
-    take_copies();
-    // The part that became no region yet: that of a giant page became small with the rest.
-    if (reserve.backing == Backing::pinned && giant_count == 0) {
-      if (reserve.left != 0) os::unmap(reserve.next, reserve.left);
-      reserve.left = 0;
-    }
-    reserve.backing = reserve.backing == Backing::pinned ? Backing::small : reserve.backing;
-    giant_count = 0;
-    pinned_bytes = 0;
+void begin_in_child() {
+  take_copies();
+  // The part that became no region yet: that of a giant page became small with the rest.
+  if (reserve.backing == Backing::pinned && giant_count == 0) {
+    if (reserve.left != 0) os::unmap(reserve.next, reserve.left);
+    reserve.left = 0;
   }
-  reserve_lock.unlock_in_child();
+  reserve.backing = reserve.backing == Backing::pinned ? Backing::small : reserve.backing;
+  giant_count = 0;
+  pinned_bytes = 0;
+}
+
+}  // namespace
+
+void reserve_at_fork(os::ForkStep step) {
+  if (step == os::ForkStep::before) reserve_lock.at_fork(step);
+  switch (step) {
+    case os::ForkStep::before:
+      if (relaxed(pinned_bytes) != 0) make_copies();
+      return;
+    case os::ForkStep::in_parent:
+      drop_copies();  // also where a handler of the program's has given all those pages back meanwhile
+      break;
+    case os::ForkStep::in_child:
+      if (relaxed(pinned_bytes) != 0) begin_in_child();
+      break;
+  }
+  reserve_lock.at_fork(step);
 }
 
 }  // namespace hummock::pages

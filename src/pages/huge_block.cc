@@ -311,14 +311,8 @@ Extent enclosing_huge(const void* p) {
   return {};
 }
 
-void huge_lock() {
-  mappings_lock.lock_for_fork();
-}
-void huge_unlock() {
-  mappings_lock.unlock_after_fork();
-}
-void huge_reset() {
-  mappings_lock.unlock_in_child();
+void huge_at_fork(os::ForkStep step) {
+  mappings_lock.at_fork(step);
 }
 bool huge_is_locked() {
   return mappings_lock.is_held();

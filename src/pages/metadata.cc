@@ -89,14 +89,8 @@ size_t metadata_bytes() {
   return handed;
 }
 
-void metadata_lock() {
-  lock.lock_for_fork();
-}
-void metadata_unlock() {
-  lock.unlock_after_fork();
-}
-void metadata_reset() {
-  lock.unlock_in_child();
+void metadata_at_fork(os::ForkStep step) {
+  lock.at_fork(step);
 }
 bool metadata_is_locked() {
   return lock.is_held();

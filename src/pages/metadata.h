@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "os/thread.h"
+
 namespace hummock::pages {
 
 // Null when the system has no memory. 64-byte aligned. Thread-safe.
@@ -15,9 +17,7 @@ void* new_heap_record(size_t size);
 
 size_t metadata_bytes();
 
-void metadata_lock();
-void metadata_unlock();
-void metadata_reset();
+void metadata_at_fork(os::ForkStep step);
 bool metadata_is_locked();
 
 }  // namespace hummock::pages

@@ -289,30 +289,32 @@ void note_huge_bytes(size_t bytes, int32_t dirty) {
   tell_use();
 }
 
-void lock_all() {
-  growth_lock.lock_for_fork();
-  huge_lock();
-  page_lock.lock_for_fork();
-  metadata_lock();
-  before_fork();
+namespace {
+
+void before_fork(os::ForkStep step) {
+  growth_lock.at_fork(step);
+  huge_at_fork(step);
+  page_lock.at_fork(step);
+  metadata_at_fork(step);
+  reserve_at_fork(step);
 }
 
-void unlock_all() {
-  after_fork_in_parent();
-  metadata_unlock();
-  page_lock.unlock_after_fork();
-  huge_unlock();
-  growth_lock.unlock_after_fork();
+void after_fork(os::ForkStep step) {
+  reserve_at_fork(step);
+  if (step == os::ForkStep::in_child) {
+    forget_renewal();
+    end_purging_in_child();
+  }
+  metadata_at_fork(step);
+  page_lock.at_fork(step);
+  huge_at_fork(step);
+  growth_lock.at_fork(step);
 }
 
-void reset_all() {
-  after_fork_in_child();
-  forget_renewal();
-  metadata_reset();
-  end_purging_in_child();
-  page_lock.unlock_in_child();
-  huge_reset();
-  growth_lock.unlock_in_child();
+}  // namespace
+
+void at_fork(os::ForkStep step) {
+  step == os::ForkStep::before ? before_fork(step) : after_fork(step);
 }
 
 }  // namespace hummock::pages

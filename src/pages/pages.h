@@ -3,6 +3,7 @@
 #define HUMMOCK_PAGES_PAGES_H
 
 #include "base/own_line.h"
+#include "os/thread.h"
 #include "pages/region_map.h"
 
 namespace hummock::pages {
@@ -156,10 +157,8 @@ struct Extent {
 };
 Extent enclosing_span(const void* p);
 
-// For fork: all locks of this layer.
-void lock_all();
-void unlock_all();
-void reset_all();
+// All locks of this layer.
+void at_fork(os::ForkStep step);
 
 // When no other thread is left: was one stopped inside a lock of this layer?
 bool is_locked();

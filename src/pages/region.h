@@ -168,9 +168,7 @@ inline constexpr uint64_t kForEver = ~uint64_t{0};
 // Unmaps all of them, when address space is short. False: there were none.
 bool drop_all_kept();
 
-void huge_lock();
-void huge_unlock();
-void huge_reset();
+void huge_at_fork(os::ForkStep step);
 bool huge_is_locked();
 void huge_totals(Totals* out);
 Extent enclosing_huge(const void* p);

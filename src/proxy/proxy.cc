@@ -15,15 +15,15 @@ uint64_t last_serial;
 
 void before_fork() {
   os::take_streams();
-  registry.lock_for_fork();
+  registry.at_fork(os::ForkStep::before);
 }
 void after_fork_in_parent() {
-  registry.unlock_after_fork();
+  registry.at_fork(os::ForkStep::in_parent);
   os::release_streams();
 }
 // Caches of threads that the child does not have stay with the proxy: their elements are lost to the child.
 void after_fork_in_child() {
-  registry.unlock_in_child();
+  registry.at_fork(os::ForkStep::in_child);
   os::reset_streams();
 }
 

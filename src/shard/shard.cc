@@ -167,14 +167,8 @@ size_t purge_listed(heap::Heap* heap, size_t (*purge)(SlabHeader*)) {
   return bytes;
 }
 
-void lock_all() {
-  for (Shard& shard : shards) shard.lock.lock_for_fork();
-}
-void unlock_all() {
-  for (Shard& shard : shards) shard.lock.unlock_after_fork();
-}
-void reset_all() {
-  for (Shard& shard : shards) shard.lock.unlock_in_child();
+void at_fork(os::ForkStep step) {
+  for (Shard& shard : shards) shard.lock.at_fork(step);
 }
 
 }  // namespace hummock::shard

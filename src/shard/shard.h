@@ -35,9 +35,7 @@ void settle(SlabHeader* slab);
 // Calls `purge` with each listed slab, which `heap` owns meanwhile. Returns the sum of what it returned.
 size_t purge_listed(heap::Heap* heap, size_t (*purge)(SlabHeader*));
 
-void lock_all();
-void unlock_all();
-void reset_all();
+void at_fork(os::ForkStep step);
 
 }  // namespace hummock::shard
 

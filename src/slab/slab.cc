@@ -190,7 +190,7 @@ SlabHeader* create(unsigned size_class, Kind kind) {
     set_relaxed(slab[i].kind, Kind::interior);
   }
   // Blocks pushed since the last slab ended here had been freed twice.
-  if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
+  check_none_returned(slab);
   return slab;
 }
 

@@ -285,6 +285,10 @@ inline uint32_t available(const SlabHeader* slab) {
 inline uint32_t returned_count(const SlabHeader* slab) {
   return count_of(__atomic_load_n(&slab->remote, __ATOMIC_RELAXED));
 }
+// Aborts with a message if blocks came back where none is in use, or where frees take another way.
+inline void check_none_returned(const SlabHeader* slab) {
+  if (returned_count(slab) != 0) corrupted(slab, "a block was freed twice, by different threads");
+}
 
 // Aborts with a message unless these are all blocks that were in use. If they are few, looks at each.
 void check_empty(SlabHeader* slab, const Returned& returned);

@@ -2,6 +2,7 @@
 // cache_inside.h.
 #include "space/cache.h"
 
+#include "base/keep_errno.h"
 #include "base/message.h"
 #include "os/thread.h"
 #include "space/cache_inside.h"
@@ -290,9 +291,8 @@ void forget_cached(Space* space, uint64_t at) {
 
 void flush(Space* space) {
   if (space->rest != nullptr) {
-    const int saved = errno;
+    const base::KeepErrno keep;
     if (enter(space)) wake(space);
-    errno = saved;
   }
   if (space->cache_blocks == 0 || space->rest != nullptr) return;
   Cache* cache = static_cast<Cache*>(pthread_getspecific(space->cache_key));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/keep_errno.h"
 #include "os/arena.h"
 #include "os/os.h"
 #include "space/cache.h"
@@ -320,7 +321,7 @@ bool grow(Space* space, uint64_t bytes) {
 }
 
 int expand(Space* space, size_t bytes) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   if (!enter(space)) return errno;
   Control* control = space->control;
   int error = 0;
@@ -332,7 +333,6 @@ int expand(Space* space, size_t bytes) {
   const bool fits = bytes <= control->maximum - control->bytes;
   if (error == 0 && bytes != 0) error = fits && grow(space, bytes) ? 0 : (fits ? errno : ENOMEM);
   leave(space);
-  errno = saved;
   return error;
 }
 

@@ -51,7 +51,7 @@ void let_go(Space* space) {
 
 void before_fork() {
   os::take_streams();
-  registry_lock.lock_for_fork();
+  registry_lock.at_fork(os::ForkStep::before);
   for (Space* space = first; space != nullptr; space = space->next) {
     // Another process's hold on a shared space is none of ours, and an owner's is no lock.
     if (space->threads == Threads::owner || space->descriptor >= 0) continue;
@@ -75,7 +75,7 @@ void after_fork_in_parent() {
     restart_caches(space);
     let_go(space);
   });
-  registry_lock.unlock_after_fork();
+  registry_lock.at_fork(os::ForkStep::in_parent);
   os::release_streams();
 }
 
@@ -101,7 +101,7 @@ void after_fork_in_child() {
     space = next;
   }
   for_each_held(begin_anew);
-  registry_lock.unlock_in_child();
+  registry_lock.at_fork(os::ForkStep::in_child);
   os::reset_streams();
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/keep_errno.h"
 #include "base/message.h"
 #include "space/cache.h"
 #include "space/open.h"
@@ -235,9 +236,8 @@ template <Threads kThreads, Policy kPolicy>
 __attribute__((noinline)) void free_late(Space* space, void* p) {
   if (p == nullptr) return;
   if (kThreads == Threads::owner && !is_owner(space)) return release_remote(space, p);
-  const int saved = errno;
+  const base::KeepErrno keep;  // a shared space may be broken
   if (enter_as<kThreads>(space)) free_inside<kThreads, kPolicy>(space, p);
-  errno = saved;  // of a shared space that is broken
 }
 
 template <Threads kThreads, Policy kPolicy>

@@ -1,6 +1,7 @@
 // Figures and the walk for people.
 #include <string.h>
 
+#include "base/keep_errno.h"
 #include "space/cache.h"
 
 namespace hummock::space {
@@ -72,9 +73,8 @@ bool pass_on(void* context, uint64_t at, uint64_t value) {
 
 uint64_t stats(Space* space, hummock_space_stats_t* out) {
   // A space whose dead user left it broken, or that another thread owns, is still told about.
-  const int saved = errno;
+  const base::KeepErrno keep;
   const bool entered = (space->threads != Threads::owner || is_owner(space)) && enter(space);
-  errno = saved;
   const uint64_t records = collect(space, out);
   if (entered) leave(space);
   return records;

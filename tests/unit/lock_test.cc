@@ -11,6 +11,7 @@
 #include <vector>
 
 using namespace hummock;
+using os::ForkStep;
 using os::Rank;
 
 namespace {
@@ -112,30 +113,30 @@ TEST_CASE("who only tries may come in any order, but counts as a holder") {
 
 TEST_CASE("a fork takes many of one rank, and its thread passes through them") {
   CHECK(end_of([] {
-          high.lock_for_fork();
-          for (auto& lock : heaps) lock.lock_for_fork();
-          low.lock_for_fork();
+          high.at_fork(ForkStep::before);
+          for (auto& lock : heaps) lock.at_fork(ForkStep::before);
+          low.at_fork(ForkStep::before);
           high.lock();
           low.lock();
           low.unlock();
           high.unlock();
           if (!high.is_held() || !low.is_held()) _exit(1);
-          low.unlock_after_fork();
-          for (auto& lock : heaps) lock.unlock_in_child();
-          high.unlock_after_fork();
+          low.at_fork(ForkStep::in_parent);
+          for (auto& lock : heaps) lock.at_fork(ForkStep::in_child);
+          high.at_fork(ForkStep::in_parent);
           if (high.is_held() || heaps[2].is_held() || low.is_held()) _exit(2);
           high.lock();
           low.lock();
         }).status == 0);
   CHECK(is_stopped(end_of([] {
-                     low.lock_for_fork();
-                     high.lock_for_fork();
+                     low.at_fork(ForkStep::before);
+                     high.at_fork(ForkStep::before);
                    }),
                    "\"user pool\" is asked for under \"page heap\""));
 }
 
 TEST_CASE("others wait until the fork is over") {
-  high.lock_for_fork();
+  high.at_fork(ForkStep::before);
   bool got = true;
   std::thread([&] { got = high.try_lock(); }).join();
   CHECK(!got);
@@ -145,15 +146,15 @@ TEST_CASE("others wait until the fork is over") {
   });
   high.lock();
   high.unlock();
-  high.unlock_after_fork();
+  high.at_fork(ForkStep::in_parent);
   waits.join();
   CHECK(!high.is_held());
 }
 
 TEST_CASE("a fork in a signal handler leaves the lock that it interrupted held") {
   high.lock();
-  high.lock_for_fork();
-  high.unlock_after_fork();
+  high.at_fork(ForkStep::before);
+  high.at_fork(ForkStep::in_parent);
   CHECK(high.is_held());
   high.unlock();
   CHECK(!high.is_held());

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/keep_errno.h"
 #include "os/arena.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
@@ -151,14 +152,12 @@ bool arena_keep_from_fork(void* address, size_t size) {
 }
 
 bool name_mapping(void* address, size_t size, const char* name) {
-  const int saved = errno;
-  const int result = prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name);
-  errno = saved;
-  return result == 0;
+  const base::KeepErrno keep;
+  return prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name) == 0;
 }
 
 size_t arena_huge_bytes(const void* address, size_t size) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   HugeCount count = {reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(address) + size};
   const int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
@@ -179,7 +178,6 @@ size_t arena_huge_bytes(const void* address, size_t size) {
     }
     close(fd);
   }
-  errno = saved;
   return count.bytes;
 }
 

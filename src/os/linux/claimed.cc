@@ -1,6 +1,5 @@
 // Memory that another process shares with this one.
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "base/system.h"
 #include "os/os.h"
 
@@ -74,20 +74,17 @@ void* claim_part(int fd, size_t offset, size_t size, size_t claim) {
 }  // namespace
 
 void* claim_shared(const char* variable, size_t size, size_t claim) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Shared shared = find_shared(variable);
   void* part = nullptr;
   for (size_t offset = 0; part == nullptr && shared.bytes - offset >= size; offset += size)
     part = claim_part(shared.fd, offset, size, claim);
-  errno = saved;
   return part;
 }
 
 bool shares_memory(const char* variable) {
-  const int saved = errno;
-  const bool shares = find_shared(variable).bytes != 0;
-  errno = saved;
-  return shares;
+  const base::KeepErrno keep;
+  return find_shared(variable).bytes != 0;
 }
 
 }  // namespace hummock::os

@@ -9,11 +9,11 @@
 // address space, first some near by, then the largest, and looks through them. It holds a piece without a
 // good place meanwhile, so the kernel must offer another. As the pieces get smaller, the search sees all
 // address space that is free.
-#include <errno.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "base/bits.h"
+#include "base/keep_errno.h"
 #include "os/os.h"
 
 namespace hummock::os {
@@ -128,16 +128,13 @@ char* map_low(size_t size, size_t align, MayStand may) {
 }  // namespace
 
 void* reserve_where(size_t size, size_t align, MayStand may) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   void* low = map_low(size, align, may);
-  errno = saved;
   if (low != nullptr) return low;
   void* usual = map_aligned(size, align, 0);
   if (usual == nullptr || may(usual, size)) return usual;
   calls.unmap(usual, size);
-  char* found = Search(size, align, may).run();
-  errno = saved;
-  return found;
+  return Search(size, align, may).run();
 }
 
 }  // namespace hummock::os

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "os/files.h"
-#include "os/linux/errno.h"
 #include "os/linux/uncancelled.h"
 
 namespace hummock::os {
@@ -50,7 +50,7 @@ int set_file_length(int fd, size_t size) {
 }
 
 int open_to_write(const char* path, int flag, int* error) {
-  const KeepErrno keep;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flag, 0644);
   if (fd < 0) {
@@ -62,7 +62,7 @@ int open_to_write(const char* path, int flag, int* error) {
 }
 
 bool write_all(int fd, const char* bytes, size_t length, int* error) {
-  const KeepErrno keep;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   NoFileSignals no_signals;
   while (length != 0) {
@@ -82,7 +82,7 @@ bool write_all(int fd, const char* bytes, size_t length, int* error) {
 namespace {
 
 size_t read_from(const char* path, char* out, size_t room, bool to_end) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   size_t length = 0;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -97,7 +97,6 @@ size_t read_from(const char* path, char* out, size_t room, bool to_end) {
     close(fd);
   }
   out[length] = '\0';
-  errno = saved;
   return length;
 }
 
@@ -149,7 +148,7 @@ bool write_file(int fd, const char* bytes, size_t length, int* error) {
 }
 
 bool copy_maps(int fd, int* error) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   bool fine = maps >= 0;
@@ -161,17 +160,15 @@ bool copy_maps(int fd, int* error) {
     fine = got > 0 && write_file(fd, part, static_cast<size_t>(got), error);
   }
   if (maps >= 0) close(maps);
-  errno = saved;
   return fine;
 }
 
 bool close_file(int fd, int* error) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
-  const bool fine = close(fd) == 0 || errno == EINTR;
-  if (!fine) *error = errno;
-  errno = saved;
-  return fine;
+  if (close(fd) == 0 || errno == EINTR) return true;
+  *error = errno;
+  return false;
 }
 
 }  // namespace hummock::os

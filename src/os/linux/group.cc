@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/linux/errno.h"
+#include "base/keep_errno.h"
 #include "os/linux/files.h"
 #include "os/os.h"
 
@@ -41,7 +41,7 @@ char* folder_of(const Version& each) {
 size_t limit_in(const char* folder, size_t part, const char* file) {
   char path[kPathRoom + 32];
   memcpy(path, folder, part);
-  strcpy(path + part, file);
+  memcpy(path + part, file, strlen(file) + 1);
   const uint64_t number = number_in_file(path, "");
   return number == kNoNumber ? SIZE_MAX : static_cast<size_t>(number);
 }
@@ -133,7 +133,7 @@ Step next_step() {
 }  // namespace
 
 bool group_limit(size_t* limit) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   step = next_step();
   const bool known = step == Step::own && (version == nullptr || looked >= kOwnFiles[version - kVersions]);
   const size_t least = own[0] < own[1] ? own[0] : own[1];

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "base/bits.h"
+#include "base/keep_errno.h"
 #include "os/linux/files.h"
 #include "os/os.h"
 
@@ -20,10 +21,8 @@ constexpr char kTransparent[] = "/sys/kernel/mm/transparent_hugepage/enabled";
 constexpr char kTransparent2M[] = "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled";
 
 int advise(void* address, size_t size, int advice) {
-  const int saved = errno;
-  const int error = calls.advise(address, size, advice) == 0 ? 0 : errno;
-  errno = saved;
-  return error;
+  const base::KeepErrno keep;
+  return calls.advise(address, size, advice) == 0 ? 0 : errno;
 }
 
 // A size without a file of its own has the mode of all.
@@ -43,7 +42,7 @@ void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* e
     *error = ENOMEM;
     return nullptr;
   }
-  const int saved = errno;
+  const base::KeepErrno keep;
   // With MAP_NORESERVE the pages would only be looked for when touched, and their lack be a SIGBUS.
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | kFixedNoReplace |
                     static_cast<int>(base::log2_floor(page) << 26);
@@ -53,7 +52,6 @@ void* map_set_aside(size_t size, size_t align, size_t page, MayStand may, int* e
   // without such pages) would be a SIGBUS when touched.
   if (*error == EINVAL && got == place) *error = 0;
   if (*error != 0 && got != MAP_FAILED) calls.unmap(got, size);
-  errno = saved;
   return *error == 0 ? got : nullptr;
 }
 
@@ -63,9 +61,8 @@ int advise_huge(void* address, size_t size, bool wanted) {
 
 Setting transparent_setting(bool above, const char** why) {
   if (above) return read_mode(kTransparent, why) == Setting::denied ? Setting::denied : Setting::allowed;
-  const int saved = errno;
+  const base::KeepErrno keep;
   const int disabled = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);  // emulators may not know it
-  errno = saved;
   // 1: off. 3: off but where advised (Linux 6.18).
   if (disabled == 1) {
     *why = "PR_SET_THP_DISABLE is set for the process";
@@ -79,10 +76,8 @@ int collapse(void* address, size_t size) {
 }
 
 bool find_touched(void* address, size_t size, unsigned char* page) {
-  const int saved = errno;
-  const bool told = mincore(address, size, page) == 0;
-  errno = saved;
-  return told;
+  const base::KeepErrno keep;
+  return mincore(address, size, page) == 0;
 }
 
 int populate(void* address, size_t size) {
@@ -92,12 +87,11 @@ int populate(void* address, size_t size) {
 // The pages are mapped elsewhere first: where memory is not overcommitted that may be refused, and a refused
 // mmap may already have unmapped what it was to replace.
 bool replace_by_small(void* address, size_t size) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   void* fresh = calls.map(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   const bool replaced = fresh != MAP_FAILED &&
                         calls.remap(fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED;
   if (fresh != MAP_FAILED && !replaced) calls.unmap(fresh, size);
-  errno = saved;
   return replaced;
 }
 

@@ -1,11 +1,11 @@
 // What the region log asks of Linux.
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "os/linux/files.h"
 #include "os/os.h"
 
@@ -48,13 +48,10 @@ int open_append(const char* path, int* error) {
 }
 
 bool absolute_path(const char* path, char* out, size_t room) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   size_t length = 0;
   if (path[0] != '/') {
-    if (getcwd(out, room) == nullptr) {
-      errno = saved;
-      return false;
-    }
+    if (getcwd(out, room) == nullptr) return false;
     length = strlen(out);
     if (length + 1 < room) out[length++] = '/';
   }
@@ -65,10 +62,9 @@ bool absolute_path(const char* path, char* out, size_t room) {
 }
 
 uint64_t file_identity(int fd) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   struct stat about;
   const bool open = fstat(fd, &about) == 0;
-  errno = saved;
   return open ? static_cast<uint64_t>(about.st_ino) * 31 + static_cast<uint64_t>(about.st_dev) + 1 : 0;
 }
 

@@ -1,6 +1,5 @@
 // The machine and the process, for the head of the region log.
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "base/message.h"
 #include "os/linux/files.h"
 #include "os/linux/uncancelled.h"
@@ -175,7 +175,7 @@ void describe_huge_pages(int fd) {
 }  // namespace
 
 void describe_machine(int fd) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   char program[512];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program);
   if (length > 0) write_line(fd, begin("program").text(program, static_cast<size_t>(length)));
@@ -184,7 +184,6 @@ void describe_machine(int fd) {
   describe_load(fd);
   describe_rights(fd);
   describe_huge_pages(fd);
-  errno = saved;
 }
 
 HugeBytes huge_bytes_in_use() {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "os/linux/errno.h"
+#include "base/keep_errno.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/probe.h"
@@ -119,52 +119,52 @@ void* told(void* mapped, size_t size) {
 }  // namespace
 
 void* map(size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   return told(map_at(nullptr, size), size);
 }
 
 void* map_aligned(size_t size, size_t align, size_t before) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   return told(map_aligned_now(size, align, before), size);
 }
 
 bool unmap(void* address, size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   if (calls.unmap(address, size) != 0) return false;
   HUMMOCK_PROBE2(hummock, unmap, address, size);
   return true;
 }
 
 bool has_mapping_left(void* address, size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   if (calls.advise(address, size / 2, MADV_DONTDUMP) != 0) return errno != EAGAIN && errno != ENOMEM;
   calls.advise(address, size / 2, MADV_DODUMP);
   return true;
 }
 
 bool deny(void* address, size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   return calls.map(address, size, PROT_NONE, flags) != MAP_FAILED;
 }
 
 // mmap would be refused where the process has no mapping left.
 bool allow(void* address, size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   return mprotect(address, size, PROT_READ | PROT_WRITE) == 0;
 }
 
 void unmap_maps() {}
 
 bool purge(void* address, size_t size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   if (calls.advise(address, size, MADV_DONTNEED) != 0) return false;
   HUMMOCK_PROBE2(hummock, purge, address, size);
   return true;
 }
 
 bool resize_in_place(void* address, size_t old_size, size_t new_size) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   return calls.remap(address, old_size, new_size, 0, nullptr) != MAP_FAILED;
 }
 
@@ -213,13 +213,13 @@ bool place_is_kept() {
 }  // namespace
 
 bool move_pages(void* address, size_t size, size_t new_size, void* target) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   return is_one_mapping(address, size) &&
          calls.remap(address, size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, target) != MAP_FAILED;
 }
 
 bool lift_pages(void* address, size_t size, void* target) {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   static int8_t possible;  // 0: not tried yet; atomic, relaxed: two threads find the same
   int8_t known = __atomic_load_n(&possible, __ATOMIC_RELAXED);
   if (known == 0) {
@@ -264,7 +264,7 @@ const char* error_name(int error) {
 }
 
 size_t resident_bytes() {
-  KeepErrno keep;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -281,7 +281,7 @@ size_t resident_bytes() {
 }
 
 uint64_t random_word() {
-  const KeepErrno keep;
+  const base::KeepErrno keep;
   uint64_t word = 0;
   if (syscall(SYS_getrandom, &word, sizeof word, 1 /* GRND_NONBLOCK */) == sizeof word) return word;
   // Refused (seccomp), or too early: what the kernel gave the process at its start, mixed so that it does not

@@ -1,10 +1,10 @@
 // Told by the kernel that memory is short (PSI): in the process's control group, else on the machine.
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "os/linux/files.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
@@ -42,9 +42,9 @@ int open_trigger_of_group() {
   if (sizeof kRoot + length + sizeof kFile > sizeof path) return -1;
   memcpy(path, kRoot, sizeof kRoot - 1);
   memcpy(path + sizeof kRoot - 1, found, length);
-  strcpy(path + sizeof kRoot - 1 + (length > 1 ? length : 0), kFile);
+  memcpy(path + sizeof kRoot - 1 + (length > 1 ? length : 0), kFile, sizeof kFile);
   const int fd = open_trigger(path);
-  strcpy(path + sizeof kRoot - 1, kFile);
+  memcpy(path + sizeof kRoot - 1, kFile, sizeof kFile);
   return fd >= 0 ? fd : open_trigger(path);
 }
 
@@ -61,14 +61,13 @@ void watch_pressure_at(int fd) {
 }
 
 bool watch_pressure() {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   const int before = trigger_in_use();  // of the parent of a fork
   if (before >= 0) close(before);
   int fd = open_trigger_of_group();
   if (fd < 0) fd = open_trigger("/proc/pressure/memory");
   watch_pressure_at(fd);
-  errno = saved;
   return fd >= 0;
 }
 

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/linux/errno.h"
+#include "base/keep_errno.h"
 #include "os/linux/files.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
@@ -64,7 +64,7 @@ int move_away(int fd) {
 }
 
 void* map_shared(const char* name, size_t size) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   void* mapped = nullptr;
   const int fd = create(name);
@@ -72,7 +72,6 @@ void* map_shared(const char* name, size_t size) {
     if (set_file_length(fd, size) == 0 && seal(fd)) mapped = map(fd, size);
     mapped == nullptr ? close(fd) : move_away(fd);
   }
-  errno = saved;
   return mapped;
 }
 
@@ -119,14 +118,14 @@ unsigned next_step(SharedInSteps* so_far, const char* name, size_t size) {
 }  // namespace
 
 bool map_shared_some(SharedInSteps* so_far, const char* name, size_t size) {
-  const KeepErrno keep;
+  const base::KeepErrno keep;
   const Uncancelled uncancelled;
   so_far->step = next_step(so_far, name, size);
   return so_far->step == kDone;
 }
 
 void forget_shared(SharedInSteps* so_far) {
-  const KeepErrno keep;
+  const base::KeepErrno keep;
   if (so_far->step > kCreate && so_far->step < kDone && is_ours(*so_far)) close(so_far->fd);
   *so_far = {};
 }

@@ -1,11 +1,10 @@
-#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "os/linux/errno.h"
+#include "base/keep_errno.h"
 #include "os/sleep.h"
 
 namespace hummock::os {
@@ -30,17 +29,17 @@ void forget_futex_number() {
 }
 
 void sleep_while(const uint32_t* word, uint32_t value, uint32_t who) {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   futex(word, FUTEX_WAIT_BITSET, value, who);
 }
 
 void wake_sleepers(const uint32_t* word, int most, uint32_t who) {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   futex(word, FUTEX_WAKE_BITSET, static_cast<uint32_t>(most), who);
 }
 
 bool is_real_time() {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   constexpr long kDeadline = 6;  // SCHED_DEADLINE
   const long answer = syscall(SYS_sched_getscheduler, 0);
   const long policy = answer < 0 ? SCHED_OTHER : answer & ~long{SCHED_RESET_ON_FORK};
@@ -48,22 +47,22 @@ bool is_real_time() {
 }
 
 bool lock_lending(uint32_t* word) {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   return futex(word, FUTEX_LOCK_PI, 0, 0) == 0;
 }
 
 void unlock_lending(uint32_t* word) {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   futex(word, FUTEX_UNLOCK_PI, 0, 0);
 }
 
 bool prepare_to_fence_others() {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void fence_others() {
-  KeepErrno kept;
+  const base::KeepErrno keep;
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
   // A child of fork that the kernel made forget it.
   prepare_to_fence_others();

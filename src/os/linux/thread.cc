@@ -1,5 +1,4 @@
 // Threads on Linux, and what the base layer asks of it.
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "base/system.h"
 #include "os/linux/uncancelled.h"
 #include "os/lock.h"
@@ -81,14 +81,13 @@ void on_thread_exit(void (*end)(void*)) {
 }
 
 bool set_exit_value(void* value) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   bool set = has_key && pthread_setspecific(exit_key, value) == 0;
   // What was registered cannot be taken back: ends_thread() tells whose it is.
   if (!set && value == nullptr) set = true;
   if (!set && &__cxa_thread_atexit_impl != nullptr) {
     set = __cxa_thread_atexit_impl(exit_call, value, &__dso_handle) == 0;
   }
-  errno = saved;
   return set;
 }
 
@@ -98,32 +97,32 @@ bool exit_repeats() {
 
 namespace {
 
-const ForkHandlers* fork_handlers;  // atomic: release and acquire, for what they point to
+ForkHandler* fork_handler;  // atomic, relaxed
 // Both guarded by the list of streams. Atomic, relaxed: ThreadSanitizer does not see libc's lock.
 unsigned streams_taken;  // how often the thread that forks has the list
-bool prepared;           // the fork under way called `before`
+bool prepared;           // the fork under way called the handler
 
 bool take_prepared() {
   return __atomic_exchange_n(&prepared, false, __ATOMIC_RELAXED);
 }
 
 void prepare() {
-  const ForkHandlers* handlers = __atomic_load_n(&fork_handlers, __ATOMIC_ACQUIRE);
-  if (handlers == nullptr) return;
+  ForkHandler* handler = __atomic_load_n(&fork_handler, __ATOMIC_RELAXED);
+  if (handler == nullptr) return;
   take_streams();
-  handlers->before();
+  handler(ForkStep::before);
   __atomic_store_n(&prepared, true, __ATOMIC_RELAXED);
 }
 
 void parent() {
   if (!take_prepared()) return;
-  fork_handlers->in_parent();
+  fork_handler(ForkStep::in_parent);
   release_streams();
 }
 
 void child() {
   if (!take_prepared()) return;
-  fork_handlers->in_child();
+  fork_handler(ForkStep::in_child);
   reset_streams();
 }
 
@@ -158,8 +157,8 @@ void reset_streams() {
   if (__atomic_exchange_n(&streams_taken, 0, __ATOMIC_RELAXED) != 0) _IO_list_resetlock();
 }
 
-void on_fork(const ForkHandlers* handlers) {
-  __atomic_store_n(&fork_handlers, handlers, __ATOMIC_RELEASE);
+void on_fork(ForkHandler* handler) {
+  __atomic_store_n(&fork_handler, handler, __ATOMIC_RELAXED);
 }
 
 bool start_thread(void (*run)()) {
@@ -182,15 +181,13 @@ bool start_thread(void (*run)()) {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
 void wait_while(const uintptr_t* word, uintptr_t value) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(value), nullptr, nullptr, 0);
-  errno = saved;
 }
 
 void wake_waiter(const uintptr_t* word) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-  errno = saved;
 }
 
 void sleep_ms(unsigned ms) {
@@ -212,9 +209,8 @@ bool write_text(int fd, const char* text, size_t length) {
 }
 
 void note_standard_error() {
-  const int saved = errno;
+  const base::KeepErrno keep;
   no_standard_error = fcntl(2, F_GETFD) < 0;
-  errno = saved;
 }
 
 void stop() {

@@ -115,7 +115,7 @@ void leave_threads() {
   if (index != TLS_OUT_OF_INDEXES) TlsFree(index);
 }
 
-void on_fork(const ForkHandlers*) {}
+void on_fork(ForkHandler*) {}
 
 bool start_thread(void (*run)()) {
   KeepError keep;

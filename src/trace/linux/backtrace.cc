@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/keep_errno.h"
 #include "os/linux/uncancelled.h"
 #include "os/sleep.h"
 #include "os/thread.h"
@@ -54,11 +55,9 @@ bool extend_stack(uintptr_t low, uintptr_t high) {
 
 // The kernel reads the mask before it looks at what to do with it, which is nonsense here.
 bool is_readable(uintptr_t page) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   const long result = syscall(SYS_rt_sigprocmask, ~0, page, nullptr, 8);
-  const bool readable = result == 0 || errno != EFAULT;
-  errno = saved;
-  return readable;
+  return result == 0 || errno != EFAULT;
 }
 
 bool all_readable(uintptr_t from, uintptr_t to) {

@@ -1,9 +1,9 @@
 #include "trace/code_file.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "trace/linux/modules.h"
 
 namespace hummock::trace {
@@ -16,7 +16,7 @@ bool find_code_file(uintptr_t address, CodeFile* out) {
 }
 
 void path_of_code_file(const CodeFile& file, char* out, size_t room) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   size_t length = strnlen(file.name, room - 1);
   memcpy(out, file.name, length);
   if (length == 0) {
@@ -24,7 +24,6 @@ void path_of_code_file(const CodeFile& file, char* out, size_t room) {
     length = got > 0 ? static_cast<size_t>(got) : 0;
   }
   out[length] = '\0';
-  errno = saved;
 }
 
 }  // namespace hummock::trace

@@ -1,7 +1,7 @@
-#include <errno.h>
 #include <signal.h>
 #include <ucontext.h>
 
+#include "base/keep_errno.h"
 #include "trace/faults.h"
 
 namespace hummock::trace {
@@ -43,24 +43,23 @@ void pass_on(int number, siginfo_t* info, void* context) {
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
-  const int saved = errno;
-  if (is_fault(info)) watcher({info->si_addr, access_of(context), context});
-  errno = saved;
+  {
+    const base::KeepErrno keep;
+    if (is_fault(info)) watcher({info->si_addr, access_of(context), context});
+  }
   pass_on(number, info, context);
 }
 
 }  // namespace
 
 bool watch_faults(void (*wanted)(const Fault&)) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   watcher = wanted;
   // On the thread's stack for signals where it has one: a fault may be the overflow of the other.
   struct sigaction ours = {};
   ours.sa_sigaction = on_signal;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  const bool set = sigaction(SIGSEGV, nullptr, &former) == 0 && sigaction(SIGSEGV, &ours, nullptr) == 0;
-  errno = saved;
-  return set;
+  return sigaction(SIGSEGV, nullptr, &former) == 0 && sigaction(SIGSEGV, &ours, nullptr) == 0;
 }
 
 }  // namespace hummock::trace

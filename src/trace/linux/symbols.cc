@@ -1,6 +1,5 @@
 // Names of functions, read from the files of the program and its shared objects without malloc.
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include <initializer_list>
 
+#include "base/keep_errno.h"
 #include "trace/backtrace.h"
 #include "trace/linux/modules.h"
 
@@ -130,9 +130,8 @@ void print_frame(unsigned number, uintptr_t code) {
 }  // namespace
 
 void print_frames(void* const* frames, unsigned count) {
-  const int saved = errno;
+  const base::KeepErrno keep;
   for (unsigned i = 0; i < count; ++i) print_frame(i, reinterpret_cast<uintptr_t>(frames[i]));
-  errno = saved;
 }
 
 }  // namespace hummock::trace

@@ -1,10 +1,10 @@
 // The allocator's own calls must not show in the program's errno.
-#ifndef HUMMOCK_OS_LINUX_ERRNO_H
-#define HUMMOCK_OS_LINUX_ERRNO_H
+#ifndef HUMMOCK_BASE_KEEP_ERRNO_H
+#define HUMMOCK_BASE_KEEP_ERRNO_H
 
 #include <errno.h>
 
-namespace hummock::os {
+namespace hummock::base {
 
 // As it was, when the scope ends.
 class KeepErrno {
@@ -18,6 +18,6 @@ class KeepErrno {
   int saved_;
 };
 
-}  // namespace hummock::os
+}  // namespace hummock::base
 
-#endif  // HUMMOCK_OS_LINUX_ERRNO_H
+#endif  // HUMMOCK_BASE_KEEP_ERRNO_H
