@@ -167,10 +167,8 @@ class Replay(InFolder):
         for one in document["results"]:
             self.assertGreaterEqual(len(one["runs"]), 2)  # those beside other load are repeated
             self.assertGreater(len(one["series"]), 1)
-            # Nothing replays the target's barrier: beside other load two threads free before the others have all
-            # they allocate. A block of 16 of these 36 MiB that is not touched would show.
             run = one["runs"][0]
-            self.assertGreaterEqual(run["peak_bytes"], run["live_bytes"] * 2 // 3)
+            self.assertGreaterEqual(run["peak_bytes"] + (1 << 20), run["live_bytes"])
         self.assertIn("replayed", hummock("bench", "table", result, "--by", "workload").stdout.replace("record_target", "replayed"))
         self.assertGreater(os.path.getsize(page), 1000)
         with open(lines, encoding="utf-8") as file:

@@ -24,12 +24,14 @@ constexpr size_t kUntouched = 16 << 20;
 void* handed[kThreads][kRounds];
 pthread_barrier_t barrier;
 
-// Each thread frees what the one before it has allocated.
+// Each thread frees what the next one has allocated. Before that it frees one of the last blocks of every
+// thread: a replay has no barrier, but waits for a block before it frees it.
 void* work(void* number) {
   const auto self = reinterpret_cast<size_t>(number);
   for (int i = 0; i < kRounds; ++i) handed[self][i] = malloc(static_cast<size_t>(16 + i % 500));
   pthread_barrier_wait(&barrier);
-  for (int i = 0; i < kRounds; ++i) free(handed[(self + 1) % kThreads][i]);
+  for (const auto& blocks : handed) free(blocks[kRounds - 1 - self]);
+  for (int i = 0; i < kRounds - kThreads; ++i) free(handed[(self + 1) % kThreads][i]);
   return nullptr;
 }
 
