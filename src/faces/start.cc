@@ -1,8 +1,10 @@
 // What the library does when it is mapped and when the program ends.
+#include <stdlib.h>
+
 #include "base/options.h"
 #include "heap/attach.h"
 #include "heap/background.h"
-#include "hummock/hummock.h"
+#include "heap/heap.h"
 #include "modes/checked.h"
 #include "modes/sampling.h"
 #include "observe/log_summary.h"
@@ -15,15 +17,24 @@
 namespace hummock::faces {
 namespace {
 
+// hummock_is_active() before main: another malloc may be the program's own, whose free is not ready yet (GNU
+// Common Lisp's crashes). So its block stays.
+bool is_active() {
+  static void* volatile block;
+  block = malloc(1);
+  if (!heap::owns(block)) return false;
+  free(block);
+  return true;
+}
+
 __attribute__((constructor(101))) void start() {
   heap::initialise();
   if (options::values.verbose) observe::print_options();
   observe::start_page();
   heap::start_background();
   if (options::values.profile != 0 && !os::is_privileged()) modes::sampling::start(options::sample_bytes());
-  const bool active = hummock_is_active() != 0;
-  observe::log_active(active);
-  observe::notify_started(active);
+  observe::log_active(is_active);
+  observe::notify_started(is_active);
 }
 
 __attribute__((destructor(101))) void end() {

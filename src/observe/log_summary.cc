@@ -22,10 +22,10 @@ void note_count(const char* name, size_t count) {
 
 }  // namespace
 
-void log_active(bool active) {
+void log_active(bool (*is_active)()) {
   if (!os::is_logging()) return;
-  os::log_note("active", Line("") << (active ? "yes, the process's malloc is Hummock's"
-                                             : "no, the process's malloc is not Hummock's"));
+  os::log_note("active", Line("") << (is_active() ? "yes, the process's malloc is Hummock's"
+                                                  : "no, the process's malloc is not Hummock's"));
 }
 
 void log_summary() {

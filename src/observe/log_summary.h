@@ -5,8 +5,8 @@
 namespace hummock::observe {
 
 // Whether the process's malloc is this library's: the first thing to know of a program that is slow or
-// crashes.
-void log_active(bool active);
+// crashes. Asks only where there is a log.
+void log_active(bool (*is_active)());
 
 // The process's figures, when the program ends. Does nothing when there is no log.
 void log_summary();

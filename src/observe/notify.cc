@@ -44,7 +44,7 @@ const char* find_variable() {
 
 }  // namespace
 
-void notify_started(bool active) {
+void notify_started(bool (*is_active)()) {
   const char* text = find_variable();
   uint64_t fd = 0;
   uint64_t inode = 0;
@@ -52,7 +52,7 @@ void notify_started(bool active) {
   if (fd > INT32_MAX) return;
   const base::KeepErrno keep;
   if (is_pipe(static_cast<int>(fd), inode)) {
-    const char byte = active ? '1' : '0';
+    const char byte = is_active() ? '1' : '0';
     // A pipe just made has room for a byte; when its reader is gone, nobody wants to know.
     if (os::write_all(static_cast<int>(fd), &byte, 1)) close(static_cast<int>(fd));
   }

@@ -7,7 +7,7 @@ namespace hummock::observe {
 // When HUMMOCK_RUN_NOTIFY=<descriptor>:<inode> names a pipe of this process, writes one byte to it ('1'
 // when the process's malloc is ours, else '0') and closes it; else does nothing. Call once, at start.
 // Keeps errno.
-void notify_started(bool active);
+void notify_started(bool (*is_active)());
 
 }  // namespace hummock::observe
 

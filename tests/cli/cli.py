@@ -190,16 +190,17 @@ class Run(unittest.TestCase):
             self.checks(1, f"{script} is a script of /nowhere/sh: not found", script)
 
     def test_a_program_with_its_own_malloc_is_told(self):
-        source = """#include <stddef.h>
-            static char pool[1 << 20]; static size_t at;
+        source = """#include <stdlib.h>
+            static char pool[1 << 20]; static size_t at; static int ready;
             void* malloc(size_t n) { void* p = pool + at; at += (n + 15) / 16 * 16; return p; }
-            void free(void* p) { (void)p; }
-            int main(void) { return malloc(1) == NULL; }"""
+            void free(void* p) { if (p != NULL && !ready) abort(); }
+            int main(void) { ready = 1; free(malloc(1)); return 0; }"""
         with tempfile.TemporaryDirectory() as folder:
             program = compiled(folder, source, "-rdynamic", "-fno-builtin")
-            done = hummock("run", "--", program)
-            self.assertEqual(done.returncode, 0)
-            self.assertIn("its own malloc", done.stderr)
+            for asked in ([], ["--log=" + folder + "/log"]):
+                done = hummock("run", *asked, "--", program)
+                self.assertEqual(done.returncode, 0)
+                self.assertIn("its own malloc", done.stderr)
             for asked in (["run", "--checked"], ["run", "--initial", "16M"], ["run", "--conf", "limit_hard:64M"],
                           ["run", "--conf", "stats:none, limit_soft : 64M"]):
                 done = hummock(*asked, "--", program)
