@@ -50,12 +50,12 @@ for width in x64 x86; do
     case $width$format in x64pei-x86-64 | x86pei-i386) ;; *) echo "$format" >"$work/log"; fail "$width/$file is of another width" ;; esac
   done
 done
-for file in LICENSE.txt windows.md arma.md include/hummock/hummock.h; do
+for file in x86/hummock.lib LICENSE.txt windows.md arma.md include/hummock/hummock.h; do
   [ -s "$folder/$file" ] || fail "there is no $file"
 done
 wine "$folder/x64/hummock.exe" run --verbose --stats -- plain.exe >"$work/log" 2>&1 || fail "plain.exe does not run"
 grep -q '^ran' "$work/log" && grep -q '1 module(s) of it on Hummock' "$work/log" || fail "plain.exe is not on Hummock"
-$cc linked.c -o "$folder/x64/linked.exe" -I"$folder/include" "$folder/x64/hummock.dll"
+$cc linked.c -o "$folder/x64/linked.exe" -I"$folder/include" "$folder/x64/hummock.lib"
 wine "$folder/x64/linked.exe" >"$work/log" 2>&1 || fail "linked.exe does not run"
 grep -q '^1' "$work/log" || fail "linked.exe is not on Hummock"
 rm -r "$folder"

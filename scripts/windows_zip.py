@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the zip for Windows: the DLLs and hummock.exe by width, the headers, the guides and the licence. The same files give the same bytes.
+"""Makes the zip for Windows: the DLLs, the import library and hummock.exe by width, the headers, the guides and the licence. The same files give the same bytes.
 
 Usage: windows_zip.py VERSION FILE
 """
@@ -19,6 +19,7 @@ for header in (ROOT / "include/hummock").glob("*.h*"):
 for width in ("x64", "x86"):
     for name in ("hummock.dll", "hummock.exe", "hummock_bi.dll"):
         files[f"{width}/{name}"] = ROOT / f"out/package-windows-{width}" / name
+    files[f"{width}/hummock.lib"] = ROOT / f"out/package-windows-{width}" / "libhummock.dll.a"
 with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
     for name, path in sorted(files.items()):
         entry = zipfile.ZipInfo(f"hummock-{version}/{name}", when)

@@ -1,6 +1,7 @@
 """The files that profiles are written to."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -102,12 +103,13 @@ class Files(unittest.TestCase):
         self.assertEqual(len(same.splitlines()), 2)
 
     def test_a_file_that_cannot_be_written(self):
-        done = hummock("profile", "--lib", LIBRARY, "--bytes", "8K", "--folded", "/dev/full", "--", TARGET, "known",
-                       "strings", "exit", status=1)
+        done = hummock("profile", "--lib", LIBRARY, "--bytes", "8K", "--folded", "/dev/full", "--html",
+                       self.path + "page", "--", TARGET, "known", "strings", "exit", status=7)
         self.assertIn("/dev/full cannot be written", done.stderr)
-        done = hummock("profile", "--pprof", TARGET, "--lib", LIBRARY, "--", "echo", "ran", status=1)
+        self.assertGreater(os.path.getsize(self.path + "page"), 1000)  # the other one is
+        done = hummock("profile", "--pprof", TARGET, "--lib", LIBRARY, "--", "echo", "ran", status=125)
         self.assertEqual((done.stdout, done.stderr),
                          ("", f"hummock profile: {TARGET} is a program or a library, and is not written over\n"))
         for path, why in ((self.path + "none/x", "No such file or directory"), (self.path, "it is a folder")):
-            done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=1)  # told before it runs
+            done = hummock("profile", "--html", path, "--lib", LIBRARY, "--", "echo", "ran", status=125)  # told before it runs
             self.assertEqual((done.stdout, done.stderr), ("", f"hummock profile: {path} cannot be written: {why}\n"))

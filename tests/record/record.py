@@ -120,7 +120,7 @@ class Ends(InFolder):
         done = record("/dev/full", "sh", "-c", long, status=7)
         self.assertRegex(done.stderr, r"(?m)^hummock record: /dev/full cannot be written: No space left on device")
         self.assertEqual(len(done.stdout.split()), 10)
-        self.assertEqual(record("/dev/full", TARGET, status=1).stderr.count("\n"), 1)
+        self.assertEqual(record("/dev/full", TARGET, status=125).stderr.count("\n"), 1)
         read, write = os.pipe()
         os.close(read)
         done = hummock("record", "-o", f"/dev/fd/{write}", "--lib", LIBRARY, "--", "sh", "-c", long, status=7,
@@ -131,11 +131,11 @@ class Ends(InFolder):
         done = subprocess.run(["sh", "-c", f"ulimit -f 1000; {TOOL} record -o {self.trace} -- {TARGET}"],
                               capture_output=True, text=True, env=CALM, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stderr),
-                         (1, "hummock record: no memory for the calls: File too large\n"))
+                         (125, "hummock record: no memory for the calls: File too large\n"))
 
     def test_wrong_use(self):
         self.assertRegex(record(self.trace, "no-such-program", status=127).stderr, r"\A.*not found.*\n\Z")
-        done = record(self.folder + "/none/t", TARGET, status=1)
+        done = record(self.folder + "/none/t", TARGET, status=125)
         self.assertRegex(done.stderr, r"^hummock record: \S+/none/t cannot be written: .*\n$")
         self.assertEqual(done.stdout, "")
         hummock("record", status=2)

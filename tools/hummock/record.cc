@@ -274,12 +274,12 @@ int record(const RecordOptions& options) {
   const int status = exit_status("hummock record", raw);
   if (!writer.failure().empty()) {
     if (!failed) fprintf(stderr, "hummock record: %s\n", writer.failure().c_str());
-    return status != 0 ? status : 1;
+    return status_without_result(status);
   }
   if (writer.processes().empty()) {
     if (status >= 125 && status <= 127) return status;  // `hummock run` has said why it did not run
     fprintf(stderr, "hummock record: the program made no call that was seen\n");
-    return status != 0 ? status : 1;
+    return status_without_result(status);
   }
   tell(options.file, writer, writer.processes());
   return status;

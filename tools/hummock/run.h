@@ -27,6 +27,10 @@ struct RunOptions {
 };
 
 inline constexpr int kCannotOverride = 125;
+// How a command ends that ran a program and has not what was asked for: as the program, if that failed.
+inline int status_without_result(int program) {
+  return program != 0 ? program : kCannotOverride;
+}
 // The variable by which another command says what it runs the program for: "profile" or "recording".
 inline constexpr const char* kWatched = "HUMMOCK_RUN_FOR";
 

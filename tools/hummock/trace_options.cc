@@ -93,7 +93,7 @@ int TraceCommands::run(int count, char** arguments) {
   } catch (const std::exception& error) {
     fprintf(stderr, "hummock %s: %s\n", records ? "record" : "replay", error.what());
   }
-  return records ? 1 : 2;
+  return records ? kCannotOverride : 2;
 }
 
 }  // namespace hummock::tool

@@ -16,6 +16,7 @@
 #include "leaks_options.h"
 #include "outputs.h"
 #include "processes.h"
+#include "run.h"
 #include "scan.h"
 #include "suppress.h"
 
@@ -149,7 +150,7 @@ int leaks_of_program(const LeaksOptions& options, const Suppressions& known) {
                     profile->samples_dropped);
   if (!why.empty()) {
     fprintf(stderr, "hummock leaks: %s\n", why.c_str());
-    return status != 0 ? status : 1;
+    return status_without_result(status);
   }
   return tell(options, known, *profile, reach) && options.fail ? kLeaksFound : status;
 }
@@ -191,5 +192,5 @@ int main(int count, char** arguments) {
   } catch (const std::exception& error) {
     fprintf(stderr, "hummock leaks: %s\n", error.what());
   }
-  return 1;
+  return names_program(count, arguments) ? kCannotOverride : 1;
 }

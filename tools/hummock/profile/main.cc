@@ -7,11 +7,16 @@
 #include <stdexcept>
 
 #include "outputs.h"
+#include "run.h"
 #include "session.h"
 
 namespace {
 
 using namespace hummock::tool;
+
+void say(const std::exception& error) {
+  fprintf(stderr, "hummock profile: %s\n", error.what());
+}
 
 unsigned columns() {
   winsize size = {};
@@ -20,11 +25,25 @@ unsigned columns() {
   return size.ws_col >= 60 ? size.ws_col : 120;
 }
 
-void write_files(const ProfileOptions& options, const Report& report, View view) {
-  if (!options.pprof.empty()) write_pprof(report, view, options.pprof);
-  if (!options.folded.empty()) write_folded(report, view, options.folded);
-  if (!options.speedscope.empty()) write_speedscope(report, view, options.speedscope);
-  if (!options.html.empty()) write_html(report, view, options.html);
+using Write = void (*)(const Report&, View, const std::string& path);
+
+bool write_file(Write write, const Report& report, View view, const std::string& path) {
+  if (path.empty()) return true;
+  try {
+    write(report, view, path);
+    return true;
+  } catch (const std::exception& error) {
+    say(error);
+  }
+  return false;
+}
+
+// Each of them, whatever becomes of the others. False: one could not be written.
+bool write_files(const ProfileOptions& options, const Report& report, View view) {
+  bool all = write_file(write_pprof, report, view, options.pprof);
+  all &= write_file(write_folded, report, view, options.folded);
+  all &= write_file(write_speedscope, report, view, options.speedscope);
+  return write_file(write_html, report, view, options.html) && all;
 }
 
 int compare(const ProfileOptions& options) {
@@ -47,8 +66,8 @@ int profile(ProfileOptions* options) {
   FILE* shown = program ? stderr : stdout;
   if (!options->quiet) fputs(table(*report, view, options->top, columns()).c_str(), shown);
   fflush(shown);
-  write_files(*options, *report, view);
-  return status;
+  if (write_files(*options, *report, view)) return status;
+  return program ? status_without_result(status) : 1;
 }
 
 int dispatch(int count, char** arguments) {
@@ -64,7 +83,7 @@ int main(int count, char** arguments) {
   try {
     return dispatch(count, arguments);
   } catch (const std::exception& error) {
-    fprintf(stderr, "hummock profile: %s\n", error.what());
+    say(error);
   }
-  return 1;
+  return names_program(count, arguments) ? kCannotOverride : 1;
 }

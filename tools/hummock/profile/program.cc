@@ -6,13 +6,14 @@
 
 #include "child.h"
 #include "processes.h"
+#include "run.h"
 #include "session.h"
 #include "start.h"
 
 namespace hummock::tool {
 
 std::optional<Report> run_program(const ProfileOptions& options, int* status) {
-  *status = 1;
+  *status = kCannotOverride;
   const int memory = make_profile_memory();
   if (memory < 0) {
     fprintf(stderr, "hummock profile: no memory for the profile: %s\n", strerror(errno));
