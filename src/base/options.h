@@ -50,7 +50,7 @@ inline constexpr int64_t kTiB = int64_t{1} << 40;
     "checked mode: frames kept of the stacks of allocation and free")                                        \
   X(int64_t, decay_ms, duration, 1000, -1, 86400000, "never=-1", any_time, wish,                             \
     "milliseconds until free memory returns to the system; 0: at once")                                      \
-  X(size_t, dirty_max, size, 0, 0, kTiB, "auto=0", any_time, wish,                                           \
+  X(size_t, dirty_max, size, -1, 0, kTiB, "auto=-1", any_time, wish,                                         \
     "most free memory that waits for its decay; auto: max(8M, an eighth of what is in use)")                 \
   X(int64_t, limit_soft, limit, 0, -100, kTiB, "none=0;off=0", any_time, promise,                            \
     "keep no free memory above this size, or above a part of the cgroup's memory, as 80%")                   \

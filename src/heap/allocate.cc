@@ -196,8 +196,7 @@ void* allocate_medium(size_t size) {
 }
 
 void* allocate_medium_new(size_t size) {
-  if (sees_every_call()) modes::note_new();
-  return allocate_medium(size);
+  return sees_every_call() ? modes::allocate_new(size) : allocate_medium(size);
 }
 
 namespace {

@@ -34,9 +34,9 @@ void release(void* p, SlabHeader* slot);  // as heap::release_slow
 // p is not null. `align` 0: none was claimed.
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
-// The call under way is operator new or delete, not what it seems further down.
-void note_new();
-void note_delete();
+// For operator new and delete, which call allocate and release.
+void* allocate_new(size_t size);
+void note_delete(void* p);  // p is not null; it is freed next
 
 // The same for first-class heaps.
 void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero);

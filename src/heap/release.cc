@@ -241,7 +241,7 @@ void release_slow(void* p, SlabHeader* slot) {
 }
 
 void release_slow_delete(void* p, SlabHeader* slot) {
-  if (p != nullptr && sees_every_call()) modes::note_delete();
+  if (p != nullptr && sees_every_call()) modes::note_delete(p);
   release_slow(p, slot);
 }
 

@@ -50,9 +50,12 @@ size_t room_for(const char* raw, size_t total) {
   return heap::room_of(pages::find_slab(raw));
 }
 
-// Aborts with a report if `call` must not free this block.
+// The next two abort with a report if `call` must not free this block.
+void expect_no_array(const char* call, Record* record) {
+  if (relaxed(record->maker) == Maker::array) say_array(call, record);
+}
+
 void claim(const char* call, Record* record) {
-  if (relaxed(record->array) == Array::yes) say_array(call, record);
   if (!try_claim(record)) say_double_free(call, record);
   check_guards(call, record);
 }
@@ -91,7 +94,7 @@ void* allocate(UserHeap* heap, size_t align, size_t size, bool zero) {
   record->before = static_cast<uint32_t>(static_cast<size_t>(user - raw) / Record::kUnit);
   record->after = static_cast<uint16_t>(after < kMostGuard ? after : kMostGuard);
   record->align_log = align == 0 ? 0 : static_cast<uint16_t>(base::log2_floor(align));
-  record->array = Array::no;
+  record->maker = Maker::other;
   record->hollow = false;
   fill_guards(record);
   if (!zero) fill(user, kFresh, size < kMostGuard ? size : kMostGuard);
@@ -124,6 +127,7 @@ void check_heap(const char* call, Record* record, const UserHeap* heap) {
 void* reallocate(UserHeap* heap, void* p, size_t size, bool zero) {
   const char* call = heap == nullptr ? "realloc" : "hummock_heap_realloc";
   Record* record = live_record(call, p);
+  expect_no_array(call, record);
   claim(call, record);
   check_heap(call, record, heap);
   if (heap == nullptr && !is_process_heap(heap_of(record))) heap = heap_of(record);
@@ -158,6 +162,7 @@ void release(const char* call, void* p, const UserHeap* heap) {
 
 void release_sized(const char* call, void* p, size_t align, size_t size) {
   Record* record = find_record(call, p);
+  expect_no_array(call, record);
   claim(call, record);
   if (record->size != size) say_other_size(call, record, size);
   // Each block is aligned to 1.
@@ -165,18 +170,26 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   retire(record);
 }
 
+void note_one(void* p) {
+  set_relaxed(live_record("operator new", p)->maker, Maker::one);
+}
+
 void note_array(void* p) {
-  set_relaxed(live_record("operator new[]", p)->array, Array::yes);
+  set_relaxed(live_record("operator new[]", p)->maker, Maker::array);
+}
+
+void expect_one(void* p) {
+  expect_no_array("operator delete", find_record("operator delete", p));
 }
 
 // Two threads that delete at once both find a block of new[]; claim() then reports the second.
 void expect_array(void* p) {
   Record* record = find_record("operator delete[]", p);
-  Array array = Array::yes;
-  Array claimed = Array::claimed;
+  Maker maker = Maker::array;
+  Maker claimed = Maker::claimed;
   const bool first =
-      __atomic_compare_exchange(&record->array, &array, &claimed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  if (first || array == Array::claimed || state_of(record) != State::live) return;
+      __atomic_compare_exchange(&record->maker, &maker, &claimed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (first || maker != Maker::one || state_of(record) != State::live) return;
   say_not_array("operator delete[]", record);
 }
 

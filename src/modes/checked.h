@@ -14,8 +14,11 @@ size_t usable_size(const void* p);  // exactly the size that was asked for
 void release(const char* call, void* p, const UserHeap* heap = nullptr);
 void release_sized(const char* call, void* p, size_t align, size_t size);
 
-// The first marks a block as one of new[]; the second is delete[]'s claim that it is one.
+// What allocated the block: operator new, or new[].
+void note_one(void* p);
 void note_array(void* p);
+// Of operator delete, and of delete[], before they free it: reports a block of the other kind.
+void expect_one(void* p);
 void expect_array(void* p);
 
 // True for the heaps of this mode itself.

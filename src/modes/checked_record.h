@@ -20,15 +20,17 @@ enum class State : uint32_t {
   freed = 0x64656566
 };
 
-// Is the block of operator new[]? Its delete[] claims it before it is freed.
-enum class Array : uint8_t { no, yes, claimed };
+// What allocated the block: operator new, or new[], whose delete[] claims it before it is freed. Anything
+// else may be the new[] of a library with operators of its own, hidden inside it (-static-libstdc++), which
+// call malloc and free.
+enum class Maker : uint8_t { other, one, array, claimed };
 
 // Small, because each block has one, and with its front guard one line of the processor's cache. The block's
 // place is stored in units of 16 bytes. Its heap is its slab's.
 struct alignas(16) Record {
   uintptr_t seal;      // over the fields that matter, so that an overwritten record shows. Atomic
   State state;         // atomic; a release to live or freed makes the events readable
-  Array array;         // atomic
+  Maker maker;         // atomic
   bool hollow;         // freed, but too large for the quarantine
   size_t size;         // exactly what the program asked for
   uint32_t before;     // from the record to the block, in units

@@ -102,12 +102,16 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   heap::release(p);
 }
 
-void note_new() {
+void* allocate_new(size_t size) {
   if (recording::is_on()) recording::note(HUMMOCK_RECORD_NEW);
+  void* block = heap::allocate_medium(size);
+  if (heap::is_checked() && block != nullptr) checked::note_one(block);
+  return block;
 }
 
-void note_delete() {
+void note_delete(void* p) {
   if (recording::is_on()) recording::note(HUMMOCK_RECORD_DELETE);
+  if (heap::is_checked()) checked::expect_one(p);
 }
 
 void* allocate_in(UserHeap* heap, size_t align, size_t size, bool zero) {

@@ -30,6 +30,7 @@ constexpr unsigned kCallsPerTick = 3;
 constexpr unsigned kSlotsPerCall = 64;  // 4 MiB: at most some tenths of a millisecond
 constexpr size_t kLeastBudget = 8 << 20;
 constexpr size_t kShareOfUsed = 8;
+constexpr size_t kAuto = SIZE_MAX;   // of dirty_max
 constexpr size_t kRegretWeight = 2;  // so a program need not fault in all of what it keeps in the end
 
 uint64_t last_tick;   // ms; atomic, relaxed, as the next two: two threads that tick at once do no harm
@@ -48,7 +49,7 @@ size_t budget_slots() {
   if (options::values.decay_ms == 0) return 0;
   const size_t most = options::values.dirty_max;
   const size_t regret = bound_regret(kRegretWeight * slot_regret.value.bytes());
-  const size_t budget = most != 0 ? most / kSlotSize : least_budget() + regret / kSlotSize;
+  const size_t budget = most != kAuto ? most / kSlotSize : least_budget() + regret / kSlotSize;
   if (__builtin_expect(relaxed(limits.soft) == 0, true)) return budget;
   const size_t room = slots_within_limit();
   return budget < room ? budget : room;
@@ -230,7 +231,7 @@ void flush_some(uint64_t now, uint64_t decay) {
 bool dirty_over_budget() {
   const size_t dirty = relaxed(dirty_slots);
   const auto& values = options::values;
-  const bool fixed = values.dirty_max != 0 || values.decay_ms <= 0 || relaxed(limits.soft) != 0;
+  const bool fixed = values.dirty_max != kAuto || values.decay_ms <= 0 || relaxed(limits.soft) != 0;
   if (!fixed && (dirty <= kLeastBudget / kSlotSize || dirty <= least_budget())) return false;  // most often
   return values.decay_ms >= 0 && dirty > budget_slots();
 }

@@ -56,6 +56,17 @@ void sized_frees() {
   call::free_aligned_sized(nullptr, 64, 10);
 }
 
+// A library with operators of its own (-static-libstdc++) frees what another's allocated, and the other way
+// round.
+void hidden_operators() {
+  for (size_t size = 0; size < 100000; size = size * 5 / 4 + 1) {
+    call::free(call::new_array(size));
+    call::delete_array(call::malloc(size));
+    call::free(call::new_one(size));
+    call::delete_one(call::malloc(size));
+  }
+}
+
 void usable_writable() {
   for (size_t size = 0; size < 100000; size = size * 9 / 8 + 1) {
     char* p[4];
@@ -262,6 +273,8 @@ constexpr Case kCases[] = {
     {"realloc_zero", kFamily, "realloc(p, 0) frees", realloc_zero},
     {"null_operations", kFamily, "every function that takes a block takes NULL", null_operations},
     {"sized_frees", kFamily, "free_sized, free_aligned_sized, sized delete, rightly used", sized_frees},
+    {"hidden_operators", kFamily, "free of new[], delete[] of malloc: operators in two libraries",
+     hidden_operators},
     {"usable_writable", kFamily, "the whole usable size can be written", usable_writable},
     {"realloc_keeps", kFamily, "contents survive every change of size", realloc_keeps},
     {"realloc_walk", kFamily, "a block of ever changing size", realloc_walk},

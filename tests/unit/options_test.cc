@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "base/option_value.h"
 
 #include <doctest/doctest.h>
 #include <errno.h>
@@ -47,8 +48,7 @@ TEST_CASE("defaults") {
   CHECK(load(nullptr, {}) == "");
   for (const options::Option& option : options::kTable) {
     INFO(option.name);
-    CHECK(option.least <= option.initial);
-    CHECK(option.initial <= option.most);
+    CHECK(options::allows(option, option.initial));
     CHECK(strlen(option.name) < 16);
     CHECK(contains(effective(), (std::string("hummock: ") + option.name + ":").c_str()));
   }
@@ -147,6 +147,8 @@ TEST_CASE("spellings") {
   CHECK(values.quarantine == 0u);
   CHECK(load("quarantine:1T,dirty_max:1024G", {}) == "");
   CHECK(get("dirty_max") == "1T");
+  CHECK(load("dirty_max:0", {}) == "");
+  CHECK(get("dirty_max") == "0");  // none waits
 }
 
 TEST_CASE("unknown names are warned of with the nearest known one") {
