@@ -3,8 +3,8 @@
 
 #include "base/bits.h"
 #include "base/keep_errno.h"
-#include "os/arena.h"
 #include "os/os.h"
+#include "space/arena.h"
 #include "space/cache.h"
 
 namespace hummock::space {
@@ -78,7 +78,7 @@ bool obtain(uint32_t wish, uint32_t bit, uint32_t* has, Step step) {
 }
 
 bool is_huge(Space* space, uint64_t bytes) {
-  return os::arena_huge_bytes(space->control, bytes) >= align_down(bytes, os::kHugePage) &&
+  return arena_huge_bytes(space->control, bytes) >= align_down(bytes, os::kHugePage) &&
          bytes % os::kHugePage == 0;
 }
 
@@ -98,14 +98,14 @@ bool secure(Space* space, uint64_t from, uint64_t to, uint32_t* has) {
     length = align_up(reinterpret_cast<uintptr_t>(at_byte(space, to)), os::page_size()) -
              reinterpret_cast<uintptr_t>(start);
   } else if (space->descriptor < 0 && !space->huge_mapping) {
-    if (!os::arena_commit(start, length)) return false;
-    if (space->huge_pages != kOff) os::arena_wish_huge(start, length);
+    if (!arena_commit(start, length)) return false;
+    if (space->huge_pages != kOff) arena_wish_huge(start, length);
   }
   const uint32_t populate = populate_wish(space);
   return obtain(space->no_fork, HUMMOCK_SPACE_NO_FORK, has,
-                [&] { return !space->callers_memory && os::arena_keep_from_fork(start, length); }) &&
-         obtain(populate, HUMMOCK_SPACE_POPULATED, has, [&] { return os::arena_populate(start, length); }) &&
-         obtain(space->lock, HUMMOCK_SPACE_LOCKED, has, [&] { return os::arena_lock(start, length); }) &&
+                [&] { return !space->callers_memory && arena_keep_from_fork(start, length); }) &&
+         obtain(populate, HUMMOCK_SPACE_POPULATED, has, [&] { return arena_populate(start, length); }) &&
+         obtain(space->lock, HUMMOCK_SPACE_LOCKED, has, [&] { return arena_lock(start, length); }) &&
          obtain(space->huge_pages, HUMMOCK_SPACE_HUGE_PAGES, has, [&] {
            if (is_huge(space, to)) return true;
            errno = ENOMEM;
@@ -123,13 +123,13 @@ uint32_t wished(const Space* space) {
 }
 
 bool map_shared(Space* space, const hummock_space_options_t& o, uint64_t maximum) {
-  space->descriptor = os::shared_create(o.name, maximum);
+  space->descriptor = shared_create(o.name, maximum);
   if (space->descriptor < 0) return false;
-  space->control = static_cast<Control*>(os::shared_map(space->descriptor, maximum));
+  space->control = static_cast<Control*>(shared_map(space->descriptor, maximum));
   if (space->control != nullptr) return true;
   const int why = errno;
-  os::shared_close(space->descriptor);
-  if (o.name != nullptr) os::shared_unlink(o.name);
+  shared_close(space->descriptor);
+  if (o.name != nullptr) shared_unlink(o.name);
   return fail(why);
 }
 
@@ -144,22 +144,22 @@ bool map(Space* space, const hummock_space_options_t& o, uint64_t maximum, bool 
   }
   if (o.shared != 0) return map_shared(space, o, maximum);
   if (o.huge_pages != kOff && pool) {
-    space->control = static_cast<Control*>(os::arena_huge(maximum));
+    space->control = static_cast<Control*>(arena_huge(maximum));
     space->huge_mapping = space->control != nullptr;
     if (space->huge_mapping) return true;
   }
-  space->control = static_cast<Control*>(os::arena_reserve(maximum, space->unit));
+  space->control = static_cast<Control*>(arena_reserve(maximum, space->unit));
   return space->control != nullptr;
 }
 
 void unmap(Space* space) {
   if (space->callers_memory) return;
   if (space->descriptor >= 0) {
-    os::arena_calls.unmap(space->control, space->mapped);
-    os::shared_close(space->descriptor);
-    if (space->creator && space->shared_name[0] != '\0') os::shared_unlink(space->shared_name);
+    arena_calls.unmap(space->control, space->mapped);
+    shared_close(space->descriptor);
+    if (space->creator && space->shared_name[0] != '\0') shared_unlink(space->shared_name);
   } else {
-    os::arena_release(space->control, space->mapped);
+    arena_release(space->control, space->mapped);
   }
 }
 
@@ -308,8 +308,7 @@ bool grow(Space* space, uint64_t bytes) {
   uint32_t has = control->achieved;
   if (!secure(space, control->bytes, to, &has)) {
     const int why = errno;
-    if (space->descriptor < 0 && !space->huge_mapping)
-      os::arena_decommit(at_byte(space, control->bytes), bytes);
+    if (space->descriptor < 0 && !space->huge_mapping) arena_decommit(at_byte(space, control->bytes), bytes);
     return fail(why);
   }
   control->bytes = to;
@@ -354,7 +353,7 @@ size_t shrink(Space* space, size_t bytes) {
   fit(space);
   const uint64_t gone = before - to;
   control->bytes = to;
-  if (gone != 0 && space->descriptor < 0) os::arena_decommit(at_byte(space, to), gone);
+  if (gone != 0 && space->descriptor < 0) arena_decommit(at_byte(space, to), gone);
   leave(space);
   return gone;
 }
@@ -373,7 +372,7 @@ bool trim_range(void* context, uint64_t at, uint64_t value) {
   const uintptr_t base = reinterpret_cast<uintptr_t>(trimmed->space->engine);
   const uintptr_t from = align_up(base + at + 2 * kHeader, page);  // header and links stay
   const uintptr_t to = align_down(base + at + size_in(value) - 2 * kHeader, page);
-  if (from < to && os::arena_purge(reinterpret_cast<void*>(from), to - from)) trimmed->bytes += to - from;
+  if (from < to && arena_purge(reinterpret_cast<void*>(from), to - from)) trimmed->bytes += to - from;
   return true;
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/arena.h"
+#include "space/arena.h"
 #include "space/space.h"
 
 namespace hummock::space {
@@ -19,12 +19,11 @@ bool is_space(const Control* control, size_t size) {
 
 Space* attach(int descriptor) {
   errno = EINVAL;  // unless the system refuses
-  const size_t size = os::shared_size(descriptor);
-  Control* control =
-      size < sizeof(Control) ? nullptr : static_cast<Control*>(os::shared_map(descriptor, size));
+  const size_t size = shared_size(descriptor);
+  Control* control = size < sizeof(Control) ? nullptr : static_cast<Control*>(shared_map(descriptor, size));
   if (control == nullptr) return nullptr;
   if (!is_space(control, size)) {
-    os::arena_calls.unmap(control, size);
+    arena_calls.unmap(control, size);
     errno = EINVAL;
     return nullptr;
   }
@@ -33,7 +32,7 @@ Space* attach(int descriptor) {
   if (own_descriptor < 0) {
     const int why = errno;
     if (space != nullptr) forget_handle(space);
-    os::arena_calls.unmap(control, size);
+    arena_calls.unmap(control, size);
     errno = why;
     return nullptr;
   }
@@ -52,11 +51,11 @@ Space* attach(int descriptor) {
 }
 
 Space* open(const char* name) {
-  const int descriptor = os::shared_open(name);
+  const int descriptor = shared_open(name);
   if (descriptor < 0) return nullptr;
   Space* space = attach(descriptor);
   const int why = errno;
-  os::shared_close(descriptor);
+  shared_close(descriptor);
   errno = why;
   return space;
 }

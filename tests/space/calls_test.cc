@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "os/arena.h"
+#include "space/arena.h"
 #include "space_support.h"
 #include "support/capture.h"
 
@@ -204,8 +204,8 @@ bool fails() {
 }
 
 // Every raw call of the table, with the failure before it.
-const hummock::os::ArenaCalls system_calls = hummock::os::arena_calls;
-const hummock::os::ArenaCalls failing_calls = {
+const hummock::space::ArenaCalls system_calls = hummock::space::arena_calls;
+const hummock::space::ArenaCalls failing_calls = {
     [](void* a, size_t n, int p, int f, int d) {
       return fails() ? MAP_FAILED : system_calls.map(a, n, p, f, d);
     },
@@ -229,9 +229,9 @@ TEST_CASE("every failing system call of creation is told, and leaves nothing beh
     int failures = 0;
     for (int at = 1;; ++at) {
       fail_at = at;
-      hummock::os::arena_calls = failing_calls;
+      hummock::space::arena_calls = failing_calls;
       const int error = refused(options);
-      hummock::os::arena_calls = system_calls;
+      hummock::space::arena_calls = system_calls;
       if (fail_at != 0) break;  // fewer calls than that
       CHECK(error == EAGAIN);
       ++failures;
@@ -247,20 +247,20 @@ TEST_CASE("a wish that fails is not achieved; an expansion that fails changes no
   options.maximum = 8 * kMiB;
   options.lock = HUMMOCK_SPACE_TRY;
   error_number = EPERM;
-  hummock::os::arena_calls.lock = [](void*, size_t) { return errno = EPERM, -1; };
+  hummock::space::arena_calls.lock = [](void*, size_t) { return errno = EPERM, -1; };
   {
     Space space(options);
     CHECK((space.achieved & HUMMOCK_SPACE_LOCKED) == 0);
     CHECK((space.achieved & HUMMOCK_SPACE_POPULATED) != 0);
-    hummock::os::arena_calls.protect = [](void*, size_t, int) { return errno = ENOMEM, -1; };
+    hummock::space::arena_calls.protect = [](void*, size_t, int) { return errno = ENOMEM, -1; };
     CHECK(hummock_space_expand(space, kMiB) == ENOMEM);
     CHECK(support::figures(space).bytes == kMiB);
     CHECK(hummock_space_malloc(space, 2 * kMiB) == nullptr);
-    hummock::os::arena_calls.protect = system_calls.protect;
+    hummock::space::arena_calls.protect = system_calls.protect;
     CHECK(hummock_space_expand(space, kMiB) == 0);
     CHECK(support::is_sound(space));
   }
-  hummock::os::arena_calls = system_calls;
+  hummock::space::arena_calls = system_calls;
 }
 
 TEST_CASE("misuse is told in one line and ends the process") {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "os/arena.h"
+#include "space/arena.h"
 #include "space_support.h"
 
 namespace {
@@ -14,7 +14,7 @@ using support::Space;
 using support::space_of;
 
 constexpr size_t kMiB = size_t{1} << 20;
-const hummock::os::ArenaCalls system_calls = hummock::os::arena_calls;
+const hummock::space::ArenaCalls system_calls = hummock::space::arena_calls;
 
 char* foreign;  // what another thread maps in the hole that a refused mmap leaves
 
@@ -34,10 +34,10 @@ TEST_CASE("a space that gets no huge pages unmaps nothing of another thread") {
   hummock_space_options_t options = space_of(4 * kMiB);
   options.huge_pages = HUMMOCK_SPACE_TRY;
   foreign = nullptr;
-  hummock::os::arena_calls.map = map_beside_a_thread;
+  hummock::space::arena_calls.map = map_beside_a_thread;
   {
     Space space(options);
-    hummock::os::arena_calls = system_calls;
+    hummock::space::arena_calls = system_calls;
     REQUIRE(foreign != nullptr);
     CHECK(std::string(foreign, 4 * kMiB) == std::string(4 * kMiB, 0x5a));
     CHECK(support::is_sound(space));
@@ -73,13 +73,13 @@ TEST_CASE("a space whose huge pages cannot be had after all has small ones, or i
     options.huge_pages = wish;
     set_aside = nullptr;
     given_back = false;
-    hummock::os::arena_calls.map = map_set_aside;
-    hummock::os::arena_calls.unmap = unmap_watched;
-    hummock::os::arena_calls.advise = refuse_to_populate;
+    hummock::space::arena_calls.map = map_set_aside;
+    hummock::space::arena_calls.unmap = unmap_watched;
+    hummock::space::arena_calls.advise = refuse_to_populate;
     uint32_t achieved = 0;
     hummock_space_t* space = hummock_space_create(&options, &achieved);
     const int error = errno;
-    hummock::os::arena_calls = system_calls;
+    hummock::space::arena_calls = system_calls;
     REQUIRE(set_aside != nullptr);
     CHECK(given_back);
     if (wish == HUMMOCK_SPACE_REQUIRE) {

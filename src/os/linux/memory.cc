@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,11 @@
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/probe.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
 
 namespace hummock::os {
 namespace {
@@ -298,6 +304,11 @@ void yield() {
 
 bool is_privileged() {
   return getauxval(AT_SECURE) != 0;
+}
+
+bool name_mapping(void* address, size_t size, const char* name) {
+  const base::KeepErrno keep;
+  return prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name) == 0;
 }
 
 }  // namespace hummock::os

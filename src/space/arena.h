@@ -1,13 +1,13 @@
 // Memory with promises: address space reserved first, then committed, populated, locked, kept from forks.
-#ifndef HUMMOCK_OS_ARENA_H
-#define HUMMOCK_OS_ARENA_H
+#ifndef HUMMOCK_SPACE_ARENA_H
+#define HUMMOCK_SPACE_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "os/os.h"
 
-namespace hummock::os {
+namespace hummock::space {
 
 // The raw calls, in a table so that tests can make any of them fail; each has its system call's meaning.
 struct ArenaCalls {
@@ -55,6 +55,6 @@ bool shared_unlink(const char* name);
 size_t shared_size(int fd);
 void* shared_map(int fd, size_t size);
 
-}  // namespace hummock::os
+}  // namespace hummock::space
 
-#endif  // HUMMOCK_OS_ARENA_H
+#endif  // HUMMOCK_SPACE_ARENA_H

@@ -1,28 +1,24 @@
-// Arenas on Linux.
+// Arenas: the memory of spaces, from Linux.
+#include "space/arena.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/keep_errno.h"
-#include "os/arena.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef PR_SET_VMA
-#define PR_SET_VMA 0x53564d41
-#define PR_SET_VMA_ANON_NAME 0
-#endif
 
-namespace hummock::os {
+namespace hummock::space {
 namespace {
 
 constexpr unsigned kHugeTries = 4;
@@ -38,7 +34,7 @@ char* map_nothing(size_t size) {
 
 // Kernels before 5.14 have no call for it: touch every page.
 void touch(char* from, size_t size) {
-  for (size_t at = 0; at < size; at += page_size()) {
+  for (size_t at = 0; at < size; at += os::page_size()) {
     volatile char* page = from + at;
     *page = *page;
   }
@@ -70,10 +66,10 @@ struct HugeCount {
 }  // namespace
 
 ArenaCalls arena_calls = {
-    raw_map, munmap, mprotect, madvise, [](void* a, size_t n) { return mlock(a, n); }, set_file_length};
+    raw_map, munmap, mprotect, madvise, [](void* a, size_t n) { return mlock(a, n); }, os::set_file_length};
 
 void* arena_reserve(size_t size, size_t align) {
-  const size_t guard = page_size();
+  const size_t guard = os::page_size();
   size_t total;
   if (__builtin_add_overflow(size, 2 * guard + align, &total)) {
     errno = ENOMEM;
@@ -91,9 +87,9 @@ void* arena_reserve(size_t size, size_t align) {
 // A refused mmap of huge pages has unmapped what was at the place already. Another thread's mapping may be in
 // the hole then. So the hole is made here, nothing is replaced, and after a refusal only the guards are ours.
 void* arena_huge(size_t size) {
-  const size_t guard = page_size();
+  const size_t guard = os::page_size();
   for (unsigned tries = 0; tries < kHugeTries; ++tries) {
-    char* start = static_cast<char*>(arena_reserve(size, kHugePage));
+    char* start = static_cast<char*>(arena_reserve(size, os::kHugePage));
     if (start == nullptr) return nullptr;
     if (arena_calls.unmap(start, size) != 0) {  // it would be one mapping more
       const int why = errno;
@@ -115,7 +111,7 @@ void* arena_huge(size_t size) {
 }
 
 bool arena_release(void* address, size_t size) {
-  const size_t guard = page_size();
+  const size_t guard = os::page_size();
   return arena_calls.unmap(static_cast<char*>(address) - guard, size + 2 * guard) == 0;
 }
 
@@ -151,14 +147,9 @@ bool arena_keep_from_fork(void* address, size_t size) {
   return arena_calls.advise(address, size, MADV_DONTFORK) == 0;
 }
 
-bool name_mapping(void* address, size_t size, const char* name) {
-  const base::KeepErrno keep;
-  return prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, size, name) == 0;
-}
-
 size_t arena_huge_bytes(const void* address, size_t size) {
   const base::KeepErrno keep;
-  const Uncancelled uncancelled;
+  const os::Uncancelled uncancelled;
   HugeCount count = {reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(address) + size};
   const int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {
@@ -182,7 +173,7 @@ size_t arena_huge_bytes(const void* address, size_t size) {
 }
 
 int shared_create(const char* name, size_t size) {
-  const Uncancelled uncancelled;
+  const os::Uncancelled uncancelled;
   const int fd = name != nullptr ? shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
                                  : memfd_create("hummock space", MFD_CLOEXEC);
   if (fd < 0 || arena_calls.truncate(fd, size) == 0) return fd;
@@ -194,7 +185,7 @@ int shared_create(const char* name, size_t size) {
 }
 
 void shared_close(int descriptor) {
-  const Uncancelled uncancelled;
+  const os::Uncancelled uncancelled;
   close(descriptor);
 }
 
@@ -216,4 +207,4 @@ void* shared_map(int fd, size_t size) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-}  // namespace hummock::os
+}  // namespace hummock::space
