@@ -22,6 +22,7 @@ HugeList kept;  // newest first
 size_t kept_blocks;
 SlabHeader* tails[kMostTails];
 unsigned tail_count;
+size_t fresh_before;  // fresh_slots when a mapping last began to rest, or was passed by
 HugeList stuck;
 size_t stuck_blocks;  // also read without the lock, as a hint
 
@@ -30,6 +31,7 @@ int32_t slots_in(size_t bytes) {
 }
 
 void rest(size_t bytes) {
+  fresh_before = relaxed(fresh_slots);
   resting_bytes += bytes;
   note_huge_bytes(relaxed(huge_bytes), slots_in(bytes));
 }
@@ -93,6 +95,12 @@ SlabHeader* oldest_resting() {
     if (oldest == nullptr || tails[i]->rests_since < oldest->rests_since) oldest = tails[i];
   }
   return oldest;
+}
+
+// Since then spans took half as much fresh memory as the mapping has, and cannot use it. So what rests goes
+// as spans grow, and if it is needed again, that costs twice the page faults of their growth at most.
+bool is_passed_by(size_t bytes) {
+  return (relaxed(fresh_slots) - fresh_before) * kSlotSize >= bytes / 2;
 }
 
 }  // namespace
@@ -194,12 +202,15 @@ size_t drop_kept(uint64_t before, size_t most_dirty) {
     os::LockGuard guard(mappings_lock);
     oldest = oldest_resting();
     if (oldest == nullptr) return 0;
-    const bool due = oldest->rests_since <= before;
+    const auto tail_bytes = static_cast<size_t>(tail_of(oldest));
+    bytes = tail_bytes == 0 ? oldest->bytes : tail_bytes;
+    const bool passed_by = is_passed_by(bytes);
+    const bool due = oldest->rests_since <= before || passed_by;
     if (!due && relaxed(dirty_slots) <= most_dirty) return 0;
+    if (passed_by) fresh_before = relaxed(fresh_slots);
     advised = oldest->advised;
-    tail = tail_of(oldest) == 0 ? nullptr : oldest->start + oldest->bytes;
-    bytes = tail == nullptr ? oldest->bytes : take_tail(oldest);
-    if (tail == nullptr) unkeep(oldest);
+    tail = tail_bytes == 0 ? nullptr : oldest->start + oldest->bytes;
+    tail_bytes == 0 ? unkeep(oldest) : void(take_tail(oldest));
     if (!due) slot_regret.value.note_purged(bytes / kSmallPage);
   }
   tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);

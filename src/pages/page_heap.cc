@@ -22,6 +22,7 @@ size_t kept_slots;
 size_t huge_bytes;
 uint32_t dirty_slots;
 size_t reused_slots;
+size_t fresh_slots;
 
 namespace {
 
@@ -109,6 +110,7 @@ bool take_slots(SlabHeader* run, unsigned first, unsigned slots) {
     clean += take(page, mask, part);
   });
   if (clean != 0) slot_regret.value.note_needed(clean * kSlotSize / kSmallPage);
+  set_relaxed(fresh_slots, fresh_slots + clean);
   reused_slots += slots - clean;
   count_taken(slots);
   cut_run(run, first, slots);

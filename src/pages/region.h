@@ -93,6 +93,7 @@ extern size_t mapped_bytes;
 extern size_t purged_slots;
 extern size_t high_used;     // the most slots in use lately, with huge blocks; see purge.cc
 extern size_t reused_slots;  // dirty slots that were taken again, so far
+extern size_t fresh_slots;   // clean slots that were taken, so far; atomic, relaxed
 extern size_t kept_slots;    // free slots with memory that are not purgeable
 
 // Call it after every change of `used`, `dirty` or `backing`: it puts the page into the purge queue, or takes

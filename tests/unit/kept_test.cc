@@ -120,6 +120,21 @@ TEST_CASE("a mapping serves a shorter block, which grows over the rest without a
   }
 }
 
+TEST_CASE("a mapping that rests goes as spans grow, which cannot use it") {
+  if (support::checked()) return;  // freed blocks are in quarantine
+  support::HangGuard guard(120);
+  const InUse in_use(1024 * kMiB);
+  hummock_free(hummock_malloc(100 * kMiB));
+  CHECK(support::figures().dirty >= 100 * kMiB);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 70; ++i) {
+    blocks.push_back(hummock_malloc(kMiB));
+    if (i > 50) usleep(2000);  // ticks are 10 ms apart
+  }
+  CHECK(support::figures().dirty < 50 * kMiB);
+  for (void* block : blocks) hummock_free(block);
+}
+
 TEST_CASE("a block that gets shorter is as long as it was asked, also where the system unmaps nothing") {
   support::HangGuard guard(120);
   Watching watching;
