@@ -7,6 +7,8 @@
 
 #if defined(_WIN32)
 #include "os/windows/calls.h"
+#else
+#include <time.h>
 #endif
 
 namespace hummock::os {
@@ -21,6 +23,11 @@ struct Calls {
   void* (*remap)(void* address, size_t old_size, size_t new_size, int flags, void* target);
 };
 extern Calls calls;
+
+// Where all times come from: as clock_gettime. Tests set another.
+using Clock = int (*)(clockid_t which, timespec* now);
+extern Clock read_clock;  // atomic, relaxed
+uint64_t seconds_since_1970();
 #endif
 
 // How many bits a program's addresses have.

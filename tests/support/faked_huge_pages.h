@@ -1,5 +1,4 @@
-// A system without huge pages of its own, whose answers a test chooses, and a clock that the test moves. It
-// replaces clock_gettime, so only one file of a program may include it.
+// A system without huge pages of its own, whose answers a test chooses, and a clock that the test moves.
 #pragma once
 #include <errno.h>
 #include <hummock/hummock.h>
@@ -16,16 +15,13 @@ namespace support::huge_pages {
 
 inline uint64_t clock_ns = 3'600'000'000'000;
 
-}  // namespace support::huge_pages
-
 // The clock stands still unless a test moves it: how busy the machine is makes no difference.
-extern "C" int clock_gettime(clockid_t, timespec* now) noexcept {
-  now->tv_sec = static_cast<time_t>(support::huge_pages::clock_ns / 1'000'000'000);
-  now->tv_nsec = static_cast<long>(support::huge_pages::clock_ns % 1'000'000'000);
+inline int read_clock(clockid_t, timespec* now) {
+  now->tv_sec = static_cast<time_t>(clock_ns / 1'000'000'000);
+  now->tv_nsec = static_cast<long>(clock_ns % 1'000'000'000);
   return 0;
 }
-
-namespace support::huge_pages {
+inline const bool clock_is_ours = (hummock::os::read_clock = read_clock, true);
 
 namespace os = hummock::os;
 namespace options = hummock::options;

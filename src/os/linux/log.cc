@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/keep_errno.h"
@@ -69,9 +68,7 @@ uint64_t file_identity(int fd) {
 }
 
 void write_time(char* out) {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const uint64_t seconds = static_cast<uint64_t>(now.tv_sec);
+  const uint64_t seconds = seconds_since_1970();
   const Date date = date_of(seconds / 86400);
   out = two_digits(out, date.year / 100);
   out = two_digits(out, date.year % 100);
