@@ -214,13 +214,13 @@ __attribute__((always_inline)) inline void* zeroed_block(size_t size) {
 __attribute__((always_inline)) inline void* aligned_block(size_t align, size_t size) {
   if (align <= slab::kStep) return plain_block(size);
   if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
-  const unsigned size_class = aligned_class(align, size);
-  return size_class != 0 ? small_block(size_class) : large_block(size, align, false);
+  const size_t small = slab::aligned_size(align, size);
+  return small != 0 ? plain_block(small) : large_block(size, align, false);
 }
 
 // Allocates what a sampled block needs: from a slab as small_block does, or as a large block.
 __attribute__((noinline)) void* sampled_block(size_t align, size_t size, bool zero) {
-  const bool small = aligned_class(align < slab::kStep ? slab::kStep : align, size) != 0;
+  const bool small = slab::aligned_size(align, size) != 0;
   void* block = small ? modes::sampling::allocate_small(align, size, zero) : nullptr;
   if (block != nullptr) return block;
   block = allocate_unseen(align, size, zero);

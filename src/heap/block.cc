@@ -33,16 +33,6 @@ Block find_block(const char* call, const void* p) {
   }
 }
 
-unsigned aligned_class(size_t align, size_t size) {
-  if (align > slab::kMaxSmall || size > slab::kMaxSmall) return 0;
-  const unsigned least = slab::class_of(size == 0 ? 1 : size);
-  if (align <= slab::kStep) return least;
-  for (unsigned c = least; c < slab::kTiny; ++c) {
-    if (slab::kTable.row[c].block_size % align == 0) return c;
-  }
-  return 0;
-}
-
 void* no_memory() {
   tell_of_limits();
   errno = ENOMEM;

@@ -32,9 +32,6 @@ __attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot,
   return row.block_size;
 }
 
-// The class whose blocks are all aligned to `align` and hold `size`; 0: none.
-unsigned aligned_class(size_t align, size_t size);
-
 // Sets errno to ENOMEM.
 void* no_memory();
 

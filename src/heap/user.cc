@@ -72,8 +72,8 @@ void* take_small(UserHeap* heap, unsigned size_class) {
 }
 
 void* take_locked(UserHeap* heap, size_t align, size_t size, bool* zeroed) {
-  const unsigned size_class = aligned_class(align < slab::kStep ? slab::kStep : align, size);
-  if (size_class != 0) return take_small(heap, size_class);
+  const size_t small = slab::aligned_size(align, size);
+  if (small != 0) return take_small(heap, slab::class_of(small));
   return allocate_large(heap, size, align < kSlotSize ? kSlotSize : align, zeroed);
 }
 

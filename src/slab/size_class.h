@@ -35,6 +35,15 @@ constexpr unsigned class_of(size_t size) {
   return 17 + (top - 8) * kPerDoubling + static_cast<unsigned>((last >> (top - 3)) & (kPerDoubling - 1));
 }
 
+// The size whose class is the first that holds `size` bytes and has only blocks aligned to `align`, 0 or a
+// power of two; 0: none. It is the next multiple: where the steps between classes are multiples of `align`,
+// its class is that of `size`; where they are smaller, it is a class's size itself.
+constexpr size_t aligned_size(size_t align, size_t size) {
+  if (align > kMaxSmall || size > kMaxSmall) return 0;
+  const size_t next = base::align_up(size == 0 ? 1 : size, align < kStep ? kStep : align);
+  return next <= kMaxSmall ? next : 0;
+}
+
 constexpr size_t size_of(unsigned size_class) {
   if (size_class == kTiny) return kTinySize;
   if (size_class <= 16) return size_class * kStep;

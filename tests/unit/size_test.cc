@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "slab/size_class.h"
 #include "support/figures.h"
 #include "support/support.h"
 
@@ -101,4 +102,19 @@ TEST_CASE("the whole usable size may be written, and neighbours keep theirs") {
       hummock_free(blocks[i]);
     }
   }
+}
+
+TEST_CASE("an aligned block is of the first class whose blocks are all aligned so") {
+  using namespace hummock::slab;
+  size_t misses = 0;
+  for (size_t align = 1; align <= 2 * kMaxSmall; align *= 2) {
+    for (size_t size = 0; size <= kMaxSmall + 1; ++size) {
+      unsigned first = size > kMaxSmall ? kTiny : class_of(size == 0 ? 1 : size);
+      while (first < kTiny && size_of(first) % align != 0) ++first;
+      const size_t found = aligned_size(align, size);
+      misses += (found == 0 ? kTiny : class_of(found)) != first;
+    }
+  }
+  CHECK(misses == 0);
+  CHECK(aligned_size(0, 100) == 112);
 }
