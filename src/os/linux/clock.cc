@@ -14,14 +14,21 @@
 namespace hummock::os {
 namespace {
 
+// Where a long has 32 bits there are two of each: one for times of 32 bits, one for those of 64.
+constexpr bool kLongTimes = sizeof(time_t) > sizeof(long);
 #if defined(__aarch64__)
 constexpr char kName[] = "__kernel_clock_gettime";
 #else
-constexpr char kName[] = "__vdso_clock_gettime";
+constexpr const char* kName = kLongTimes ? "__vdso_clock_gettime64" : "__vdso_clock_gettime";
+#endif
+#if defined(SYS_clock_gettime64)
+constexpr long kCall = kLongTimes ? SYS_clock_gettime64 : SYS_clock_gettime;
+#else
+constexpr long kCall = SYS_clock_gettime;
 #endif
 
 int by_system_call(clockid_t which, timespec* now) {
-  return static_cast<int>(syscall(SYS_clock_gettime, which, now));
+  return static_cast<int>(syscall(kCall, which, now));
 }
 
 // The names of an ELF object stand right behind its symbols; the kernel links the vDSO so. Addresses in it
