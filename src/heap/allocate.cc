@@ -44,8 +44,9 @@ void* special_block(size_t align, size_t size, bool zero) {
   return sees_every_call() ? modes::allocate(align, size, zero) : counted_block(align, size, zero);
 }
 
-// A small block of the class, or null + ENOMEM. Not for checked mode.
-void* small_block(unsigned size_class) {
+// A small block of the class, or null + ENOMEM. Not for checked mode. Apart, so that the way past it saves no
+// registers.
+__attribute__((noinline)) void* small_block(unsigned size_class) {
   const bool again = thread_heap == &ended_heap && !os::exit_repeats();
   Heap* heap = attach();
   if (heap == nullptr) {
@@ -212,10 +213,13 @@ __attribute__((always_inline)) inline void* zeroed_block(size_t size) {
 }
 
 __attribute__((always_inline)) inline void* aligned_block(size_t align, size_t size) {
-  if (align <= slab::kStep) return plain_block(size);
-  if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
-  const size_t small = slab::aligned_size(align, size);
-  return small != 0 ? plain_block(small) : large_block(size, align, false);
+  if (align > slab::kStep) {
+    if (size > size_t{PTRDIFF_MAX} - align) return no_memory();
+    const size_t small = slab::aligned_size(align, size);
+    if (small == 0) return large_block(size, align, false);
+    size = small;
+  }
+  return plain_block(size);
 }
 
 // Allocates what a sampled block needs: from a slab as small_block does, or as a large block.
