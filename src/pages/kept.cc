@@ -197,23 +197,23 @@ size_t drop_kept(uint64_t before, size_t most_dirty) {
   SlabHeader* oldest;
   char* tail;
   size_t bytes;
-  bool advised;  // read under the lock: later the block may be freed and its mapping gone
+  bool is_tail, advised;  // read under the lock: later the block may be freed and its mapping gone
   {
     os::LockGuard guard(mappings_lock);
     oldest = oldest_resting();
     if (oldest == nullptr) return 0;
-    const auto tail_bytes = static_cast<size_t>(tail_of(oldest));
-    bytes = tail_bytes == 0 ? oldest->bytes : tail_bytes;
+    is_tail = tail_of(oldest) != 0;
+    bytes = is_tail ? static_cast<size_t>(tail_of(oldest)) : oldest->bytes;
     const bool passed_by = is_passed_by(bytes);
     const bool due = oldest->rests_since <= before || passed_by;
     if (!due && relaxed(dirty_slots) <= most_dirty) return 0;
     if (passed_by) fresh_before = relaxed(fresh_slots);
     advised = oldest->advised;
-    tail = tail_bytes == 0 ? nullptr : oldest->start + oldest->bytes;
-    tail_bytes == 0 ? unkeep(oldest) : void(take_tail(oldest));
+    tail = oldest->start + oldest->bytes;
+    is_tail ? void(take_tail(oldest)) : unkeep(oldest);
     if (!due) slot_regret.value.note_purged(bytes / kSmallPage);
   }
-  tail == nullptr ? unmap_block(oldest) : cut_tail(tail, bytes, advised);
+  is_tail ? cut_tail(tail, bytes, advised) : unmap_block(oldest);
   return bytes;
 }
 
