@@ -22,7 +22,7 @@ HugeList kept;  // newest first
 size_t kept_blocks;
 SlabHeader* tails[kMostTails];
 unsigned tail_count;
-size_t fresh_before;  // fresh_slots when a mapping last began to rest, or was passed by
+size_t fresh_before, used_before;  // fresh_slots and used_slots when a mapping last began to rest, or went
 HugeList stuck;
 size_t stuck_blocks;  // also read without the lock, as a hint
 
@@ -30,8 +30,13 @@ int32_t slots_in(size_t bytes) {
   return static_cast<int32_t>(bytes / kSlotSize);
 }
 
-void rest(size_t bytes) {
+void note_spans() {
   fresh_before = relaxed(fresh_slots);
+  used_before = relaxed(used_slots);
+}
+
+void rest(size_t bytes) {
+  note_spans();
   resting_bytes += bytes;
   note_huge_bytes(relaxed(huge_bytes), slots_in(bytes));
 }
@@ -97,10 +102,13 @@ SlabHeader* oldest_resting() {
   return oldest;
 }
 
-// Since then spans took half as much fresh memory as the mapping has, and cannot use it. So what rests goes
-// as spans grow, and if it is needed again, that costs twice the page faults of their growth at most.
+// Since then spans took half as much fresh memory as the mapping has, which they cannot use, and have it
+// still. So what rests goes as spans grow, and if it is needed again, that costs twice the page faults of
+// their growth at most. Not where an array may have it that is a span until it has grown (move_to_huge).
 bool is_passed_by(size_t bytes) {
-  return (relaxed(fresh_slots) - fresh_before) * kSlotSize >= bytes / 2;
+  const size_t half = bytes / 2 / kSlotSize;
+  return bytes > kRegionSize && relaxed(fresh_slots) - fresh_before >= half &&
+         relaxed(used_slots) >= used_before + half;
 }
 
 }  // namespace
@@ -207,7 +215,7 @@ size_t drop_kept(uint64_t before, size_t most_dirty) {
     const bool passed_by = is_passed_by(bytes);
     const bool due = oldest->rests_since <= before || passed_by;
     if (!due && relaxed(dirty_slots) <= most_dirty) return 0;
-    if (passed_by) fresh_before = relaxed(fresh_slots);
+    if (passed_by) note_spans();
     advised = oldest->advised;
     tail = oldest->start + oldest->bytes;
     is_tail ? void(take_tail(oldest)) : unkeep(oldest);
