@@ -34,17 +34,18 @@ bool leads_on(const SlabHeader* slab, uintptr_t link) {
   return next == nullptr || is_bin(next) || is_waiting(link) || is_of_class(slab, next);
 }
 
-namespace {
-
 using base::Line;
 
 void say_inside(Line& line, const pages::Extent& block, const void* p) {
   const auto* at = static_cast<const char*>(p);
   const bool before = at < block.start;
-  line << "points " << static_cast<size_t>(before ? block.start - at : at - block.start)
-       << (before ? " bytes before a block of " : " bytes into a block of ") << block.bytes << " bytes at "
+  const auto distance = static_cast<size_t>(before ? block.start - at : at - block.start);
+  line << "points " << distance << (distance == 1 ? " byte " : " bytes ")
+       << (before ? "before a block of " : "into a block of ") << block.bytes << " bytes at "
        << static_cast<const void*>(block.start);
 }
+
+namespace {
 
 bool is_canonical(const void* p) {
   return uint64_t{reinterpret_cast<uintptr_t>(p)} >> os::kAddressBits == 0;

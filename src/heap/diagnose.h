@@ -10,6 +10,9 @@ namespace hummock::heap {
 // handler if there is one. A caller that holds a lock or has changed something passes base::die.
 [[noreturn]] void bad_pointer(const char* call, const void* p, slab::End end = base::refuse);
 
+// Adds where p is: "points 16 bytes into a block of 64 bytes at 0x...", or before it.
+void say_inside(base::Line& line, const pages::Extent& block, const void* p);
+
 // `call` was given a block of another heap than the one it names: says so, or what else is wrong with it.
 [[noreturn]] void other_heap(const char* call, const SlabHeader* header, const void* p);
 

@@ -52,10 +52,10 @@ void say_not_block(const char* call, const void* p) {
   if (!is_whole(record)) {
     report(report_line() << call << "(" << p << "): not a block, or the record before it was overwritten");
   }
-  report(report_line() << call << "(" << p << "): points " << (static_cast<const char*>(p) - record->user())
-                       << " bytes into a block of " << record->size << " bytes at "
-                       << static_cast<const void*>(record->user()),
-         record);
+  Line line = report_line();
+  line << call << "(" << p << "): ";
+  heap::say_inside(line, {record->user(), record->size}, p);
+  report(line, record);
 }
 
 void say_no_heap(const char* call, const UserHeap* heap) {
