@@ -194,7 +194,7 @@ class Run(unittest.TestCase):
             static char pool[1 << 20]; static size_t at; static int ready;
             void* malloc(size_t n) { void* p = pool + at; at += (n + 15) / 16 * 16; return p; }
             void free(void* p) { if (p != NULL && !ready) abort(); }
-            int main(void) { ready = 1; free(malloc(1)); return 0; }"""
+            int main(void) { ready = 1; void* p = malloc(1); free(p); return p == NULL; }"""
         with tempfile.TemporaryDirectory() as folder:
             program = compiled(folder, source, "-rdynamic", "-fno-builtin")
             for asked in ([], ["--log=" + folder + "/log"]):

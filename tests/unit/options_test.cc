@@ -49,6 +49,7 @@ TEST_CASE("defaults") {
   for (const options::Option& option : options::kTable) {
     INFO(option.name);
     CHECK(options::allows(option, option.initial));
+    CHECK(option.initial <= option.most);
     CHECK(strlen(option.name) < 16);
     CHECK(contains(effective(), (std::string("hummock: ") + option.name + ":").c_str()));
   }
