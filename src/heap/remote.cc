@@ -38,6 +38,10 @@ namespace {
 // in 3, so B stored later, and B found in 2 what A had stored in the check: a link of the kind kRemote, which
 // no live block has. There is no exchange, because it would wait for the block's cache line, which is another
 // processor's.
+//
+// The slab's owner only looks, and then stores link and check. If its stores come before another's mark, that
+// one finds a new check in 2. But where the program wrote nothing to a block, its check is still that of the
+// list it was in, and the owner may store the same. So change_check changes it first.
 bool take_check(void* block, uint32_t check, const void* next) {
   uintptr_t& word = slab::check_word(block);
   if (slab::kMarksLinks && static_cast<uint32_t>(relaxed(word)) != check) return false;
@@ -185,6 +189,20 @@ __attribute__((noinline)) void look_at_remote(Heap* heap) {
 
 void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   add_remote(heap, slab, p, check);
+}
+
+uint32_t change_check(void* block) {
+  constexpr uintptr_t kChanged = 0;
+  uintptr_t& word = slab::check_word(block);
+  if (slab::looks_free(block)) return static_cast<uint32_t>(relaxed(word));
+  // seq_cst: before the look. If the owner's check came first, the look finds its link, too; if it comes
+  // later, it takes the place of kChanged.
+  const uintptr_t before = __atomic_exchange_n(&word, kChanged, __ATOMIC_SEQ_CST);
+  if (!slab::looks_free(block)) return static_cast<uint32_t>(kChanged);
+  // The block is in the owner's list, and must be found there.
+  uintptr_t changed = kChanged;
+  __atomic_compare_exchange_n(&word, &changed, before, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return static_cast<uint32_t>(before);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {

@@ -80,6 +80,10 @@ __attribute__((always_inline)) inline bool is_like_link(void* block, uintptr_t l
   if (!kMarksLinks) return agree(block, link, 0) || agree(block, link, kRemote);
   return static_cast<uint16_t>(uint64_t{link} >> 48) == static_cast<uint16_t>(secret());
 }
+// The same for a check. One of a live block is what it was in a list, until the program writes there.
+inline bool is_like_check(uintptr_t check) {
+  return kMarksLinks && static_cast<uint16_t>(uint64_t{check} >> 48) == static_cast<uint16_t>(secret());
+}
 // Is it a free block? False: certainly not.
 // acquire: an owner that purges a page closes the slab first, so who reads zeros sees free_bound at 0 after.
 __attribute__((always_inline)) inline bool looks_free(void* block) {

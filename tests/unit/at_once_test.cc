@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
 
+#include <atomic>
 #include <thread>
-#include <vector>
 
 #include "heap/diagnose.h"
 #include "heap/heap_pool.h"
@@ -51,6 +51,31 @@ TEST_CASE("a block that waits to be handed over is handed over by another thread
       CHECK(ended.aborted);
       CHECK(support::contains(ended.said, "freed"));
     }
+  }
+}
+
+TEST_CASE("a block nobody wrote to is freed by its owner between another thread's look and its mark") {
+  for (const size_t size : kSizes) {
+    CAPTURE(size);
+    const support::Ending ended = support::ending_of([&] {
+      void* block = hummock_malloc(size);
+      std::atomic<bool> looked = false;
+      std::atomic<bool> freed = false;
+      std::thread other([&] {
+        hummock_free(hummock_malloc(1));  // it has a heap
+        const uint32_t check = heap::note_check(block);
+        const bool free = slab::looks_free(block);
+        looked = true;
+        while (!freed) std::this_thread::yield();
+        if (!free) heap::release_remote(heap::thread_heap, slab_of(block), block, check);
+      });
+      while (!looked) std::this_thread::yield();
+      hummock_free(block);
+      freed = true;
+      other.join();
+    });
+    CHECK(ended.aborted);
+    CHECK(support::contains(ended.said, "freed"));
   }
 }
 
