@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/keep_errno.h"
 #include "os/os.h"
 
 namespace hummock::os {
@@ -28,6 +29,7 @@ constexpr long kCall = SYS_clock_gettime;
 #endif
 
 int by_system_call(clockid_t which, timespec* now) {
+  const base::KeepErrno keep;
   return static_cast<int>(syscall(kCall, which, now));
 }
 
