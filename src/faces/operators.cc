@@ -45,6 +45,13 @@ HUMMOCK_OURS("_Zna" HUMMOCK_SIZE_CODE "St11align_val_t")
 void* hummock_our_aligned_new_array(size_t, std::align_val_t);
 HUMMOCK_OURS("_ZdlPv") void hummock_our_delete(void*) noexcept;
 HUMMOCK_OURS("_ZdaPv") void hummock_our_delete_array(void*) noexcept;
+HUMMOCK_OURS("_Zna" HUMMOCK_SIZE_CODE "RKSt9nothrow_t")
+void* hummock_our_quiet_new_array(size_t, const std::nothrow_t&) noexcept;
+HUMMOCK_OURS("_Zna" HUMMOCK_SIZE_CODE "St11align_val_tRKSt9nothrow_t")
+void* hummock_our_quiet_aligned_new_array(size_t, std::align_val_t, const std::nothrow_t&) noexcept;
+HUMMOCK_OURS("_ZdaPv" HUMMOCK_SIZE_CODE) void hummock_our_sized_delete_array(void*, size_t) noexcept;
+HUMMOCK_OURS("_ZdaPv" HUMMOCK_SIZE_CODE "St11align_val_t")
+void hummock_our_sized_aligned_delete_array(void*, size_t, std::align_val_t) noexcept;
 HUMMOCK_OURS("_ZdlPvSt11align_val_t") void hummock_our_aligned_delete(void*, std::align_val_t) noexcept;
 HUMMOCK_OURS("_ZdaPvSt11align_val_t") void hummock_our_aligned_delete_array(void*, std::align_val_t) noexcept;
 }
@@ -63,6 +70,10 @@ using New = void*(size_t);
 using AlignedNew = void*(size_t, std::align_val_t);
 using Delete = void(void*) noexcept;
 using AlignedDelete = void(void*, std::align_val_t) noexcept;
+using QuietNew = void*(size_t, const std::nothrow_t&) noexcept;
+using QuietAlignedNew = void*(size_t, std::align_val_t, const std::nothrow_t&) noexcept;
+using SizedDelete = void(void*, size_t) noexcept;
+using SizedAlignedDelete = void(void*, size_t, std::align_val_t) noexcept;
 
 // Not marked as one that does not return: gcc for ARM keeps no registers of the caller in such a function,
 // and whoever catches needs them. Returns where there is no C++ run time.
@@ -118,21 +129,49 @@ inline void* take(size_t size) {
   return __builtin_expect(block != nullptr, 1) ? block : insist(0, size);
 }
 
+inline bool is_checked(void* block) noexcept {
+  return __builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked();
+}
+
+// Has the program none of the array forms of its own? One alone may call new, or delete, and its counterpart
+// here would take the block for one of the wrong kind.
+__attribute__((noinline, cold)) bool arrays_are_ours() noexcept {
+  New* make = &::operator new[];
+  QuietNew* make_quietly = &::operator new[];
+  Delete* end = &::operator delete[];
+  SizedDelete* end_sized = &::operator delete[];
+  AlignedNew* make_aligned = &::operator new[];
+  QuietAlignedNew* make_aligned_quietly = &::operator new[];
+  AlignedDelete* end_aligned = &::operator delete[];
+  SizedAlignedDelete* end_sized_aligned = &::operator delete[];
+  return make == hummock_our_new_array && make_quietly == hummock_our_quiet_new_array &&
+         end == hummock_our_delete_array && end_sized == hummock_our_sized_delete_array &&
+         make_aligned == hummock_our_aligned_new_array &&
+         make_aligned_quietly == hummock_our_quiet_aligned_new_array &&
+         end_aligned == hummock_our_aligned_delete_array &&
+         end_sized_aligned == hummock_our_sized_aligned_delete_array;
+}
+
 // Checked mode tells new[] from new, and so delete[] from delete.
 inline void* array(void* block) noexcept {
-  if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
-    modes::checked::note_array(block);
+  if (is_checked(block) && arrays_are_ours()) modes::checked::note_array(block);
   return block;
 }
 
 inline void end_array(void* block) noexcept {
-  if (__builtin_expect(!relaxed(heap::is_plain), 0) && block != nullptr && heap::is_checked())
-    modes::checked::expect_array(block);
+  if (is_checked(block) && arrays_are_ours()) modes::checked::expect_array(block);
+}
+
+// The heap tells checked mode of operator new itself, but of an aligned block no more than its alignment.
+inline void* one_aligned(void* block) noexcept {
+  if (is_checked(block)) modes::checked::note_one(block);
+  return block;
 }
 
 inline void* take_aligned(size_t size, std::align_val_t alignment) {
-  void* block = faces::c23_aligned(static_cast<size_t>(alignment), size);
-  return __builtin_expect(block != nullptr, 1) ? block : insist(static_cast<size_t>(alignment), size);
+  const size_t align = static_cast<size_t>(alignment);
+  void* block = faces::c23_aligned(align, size);
+  return one_aligned(__builtin_expect(block != nullptr, 1) ? block : insist(align, size));
 }
 
 inline void* take_quietly(size_t size) noexcept {
@@ -141,8 +180,9 @@ inline void* take_quietly(size_t size) noexcept {
 }
 
 inline void* take_aligned_quietly(size_t size, std::align_val_t alignment) noexcept {
-  void* block = faces::c23_aligned(static_cast<size_t>(alignment), size);
-  return __builtin_expect(block != nullptr, 1) ? block : insist_quietly(static_cast<size_t>(alignment), size);
+  const size_t align = static_cast<size_t>(alignment);
+  void* block = faces::c23_aligned(align, size);
+  return one_aligned(__builtin_expect(block != nullptr, 1) ? block : insist_quietly(align, size));
 }
 
 inline void release_aligned(void* block, std::align_val_t alignment) noexcept {
@@ -151,6 +191,7 @@ inline void release_aligned(void* block, std::align_val_t alignment) noexcept {
     base::die(Line() << "operator delete(" << block << ", align " << align
                      << "): the block was not allocated with this alignment");
   }
+  if (is_checked(block)) modes::checked::expect_aligned(block, align);
   heap::release<heap::release_slow_delete>(block);
 }
 

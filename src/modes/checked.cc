@@ -21,7 +21,7 @@ namespace hummock::modes::checked {
 namespace {
 
 constexpr unsigned kHeaps = 4;
-constexpr size_t kMostAlign = size_t{1} << 31;  // so that the record's fields hold what they must
+constexpr uint64_t kMostAlign = uint64_t{1} << 35;  // so that the record's fields hold what they must
 
 UserHeap* heaps[kHeaps];  // each set once, atomically
 
@@ -52,12 +52,17 @@ size_t room_for(const char* raw, size_t total) {
 
 // The next two abort with a report if `call` must not free this block.
 void expect_no_array(const char* call, Record* record) {
-  if (relaxed(record->maker) == Maker::array) say_array(call, record);
+  if (relaxed(record->maker) == Maker::array && state_of(record) == State::live) say_array(call, record);
 }
 
 void claim(const char* call, Record* record) {
   if (!try_claim(record)) say_double_free(call, record);
   check_guards(call, record);
+}
+
+void check_align(const char* call, Record* record, size_t align) {
+  // Each block is aligned to 1.
+  if (align > 1 && record->align() != align) say_other_align(call, record, align);
 }
 
 Record* live_record(const char* call, const void* p) {
@@ -165,8 +170,7 @@ void release_sized(const char* call, void* p, size_t align, size_t size) {
   expect_no_array(call, record);
   claim(call, record);
   if (record->size != size) say_other_size(call, record, size);
-  // Each block is aligned to 1.
-  if (align > 1 && record->align() != align) say_other_align(call, record, align);
+  check_align(call, record, align);
   retire(record);
 }
 
@@ -191,6 +195,13 @@ void expect_array(void* p) {
       __atomic_compare_exchange(&record->maker, &maker, &claimed, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   if (first || maker != Maker::one || state_of(record) != State::live) return;
   say_not_array("operator delete[]", record);
+}
+
+void expect_aligned(void* p, size_t align) {
+  Record* record = find_record("operator delete", p);
+  // What other makers ask for, libraries with operators of their own may have rounded up.
+  if (relaxed(record->maker) == Maker::other || state_of(record) != State::live) return;
+  check_align("operator delete", record, align);
 }
 
 }  // namespace hummock::modes::checked

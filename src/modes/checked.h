@@ -20,6 +20,8 @@ void note_array(void* p);
 // Of operator delete, and of delete[], before they free it: reports a block of the other kind.
 void expect_one(void* p);
 void expect_array(void* p);
+// Of an aligned delete, likewise: reports a block that was made with another alignment.
+void expect_aligned(void* p, size_t align);
 
 // True for the heaps of this mode itself.
 bool is_process_heap(const UserHeap* heap);

@@ -1,0 +1,36 @@
+// A program that replaces operator new[] and the aligned delete[] alone, each by one that calls its plain
+// counterpart. Checked mode must not take their blocks for ones of the wrong kind.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <new>
+
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wsized-deallocation"
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+void* operator new[](size_t size) {
+  return ::operator new(size);
+}
+void operator delete[](void* block, std::align_val_t alignment) noexcept {
+  ::operator delete(block, alignment);
+}
+
+int main(int, char** arguments) {
+  // The mode is set before the program starts.
+  if (getenv("HUMMOCK_CHECKED") == nullptr) {
+    setenv("HUMMOCK_CHECKED", "on", 1);
+    execv("/proc/self/exe", arguments);
+    return 1;
+  }
+  constexpr auto kAlign = static_cast<std::align_val_t>(64);
+  ::operator delete[](::operator new[](10));
+  ::operator delete[](::operator new[](10), size_t{10});
+  ::operator delete[](::operator new[](10, std::nothrow), std::nothrow);
+  ::operator delete[](::operator new[](10, kAlign), kAlign);
+  ::operator delete[](::operator new[](10, kAlign), size_t{10}, kAlign);
+  ::operator delete (::operator new(10, kAlign), size_t{10}, kAlign);
+  return 0;
+}
