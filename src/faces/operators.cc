@@ -30,6 +30,10 @@
 
 #define HUMMOCK_OPERATOR HUMMOCK_EXPORT __attribute__((weak))
 
+// clang does not declare them by itself.
+void operator delete[](void* block, size_t size) noexcept;
+void operator delete[](void* block, size_t size, std::align_val_t alignment) noexcept;
+
 // Ours under a name nobody can replace.
 #define HUMMOCK_OURS(mangled) __attribute__((visibility("hidden"), alias(mangled)))
 #ifndef __clang__
