@@ -50,7 +50,7 @@ size_t room_for(const char* raw, size_t total) {
   return heap::room_of(pages::find_slab(raw));
 }
 
-// The next two abort with a report if `call` must not free this block.
+// The next three abort with a report if `call` must not free this block.
 void expect_no_array(const char* call, Record* record) {
   if (relaxed(record->maker) == Maker::array && state_of(record) == State::live) say_array(call, record);
 }

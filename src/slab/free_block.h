@@ -75,14 +75,15 @@ inline void* next_remote(void* block) {
   return next_of(block, kRemote);
 }
 
+// True for each check of a free block, and for few other words. A live block has the one that it had in its
+// list until the program writes there.
+__attribute__((always_inline)) inline bool is_like_check(uintptr_t check) {
+  return kMarksLinks && static_cast<uint16_t>(uint64_t{check} >> 48) == static_cast<uint16_t>(secret());
+}
 // True for each link, and for few other words. With 32 bits it compares the check.
 __attribute__((always_inline)) inline bool is_like_link(void* block, uintptr_t link) {
   if (!kMarksLinks) return agree(block, link, 0) || agree(block, link, kRemote);
-  return static_cast<uint16_t>(uint64_t{link} >> 48) == static_cast<uint16_t>(secret());
-}
-// The same for a check. One of a live block is what it was in a list, until the program writes there.
-inline bool is_like_check(uintptr_t check) {
-  return kMarksLinks && static_cast<uint16_t>(uint64_t{check} >> 48) == static_cast<uint16_t>(secret());
+  return is_like_check(link);
 }
 // Is it a free block? False: certainly not.
 // acquire: an owner that purges a page closes the slab first, so who reads zeros sees free_bound at 0 after.

@@ -1,10 +1,8 @@
 // A program that replaces operator new[] and the aligned delete[] alone, each by one that calls its plain
 // counterpart. Checked mode must not take their blocks for ones of the wrong kind.
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <new>
+
+#include "in_checked_mode.h"
 
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wsized-deallocation"
@@ -19,12 +17,7 @@ void operator delete[](void* block, std::align_val_t alignment) noexcept {
 }
 
 int main(int, char** arguments) {
-  // The mode is set before the program starts.
-  if (getenv("HUMMOCK_CHECKED") == nullptr) {
-    setenv("HUMMOCK_CHECKED", "on", 1);
-    execv("/proc/self/exe", arguments);
-    return 1;
-  }
+  if (!be_in_checked_mode(arguments)) return 1;
   constexpr auto kAlign = static_cast<std::align_val_t>(64);
   ::operator delete[](::operator new[](10));
   ::operator delete[](::operator new[](10), size_t{10});

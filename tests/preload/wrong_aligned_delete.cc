@@ -1,13 +1,14 @@
 // In checked mode, blocks of aligned new that the wrong delete frees: each ends its process with a report.
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <iterator>
 #include <new>
+
+#include "in_checked_mode.h"
 
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
@@ -50,12 +51,7 @@ bool aborts(void (*call)()) {
 }  // namespace
 
 int main(int, char** arguments) {
-  // The mode is set before the program starts.
-  if (getenv("HUMMOCK_CHECKED") == nullptr) {
-    setenv("HUMMOCK_CHECKED", "on", 1);
-    execv("/proc/self/exe", arguments);
-    return 1;
-  }
+  if (!be_in_checked_mode(arguments)) return 1;
   size_t told = 0;
   for (const auto call : kWrong) told += aborts(call);
   size_t passed = 0;
