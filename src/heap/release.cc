@@ -196,6 +196,19 @@ __attribute__((noinline)) void release_any_foreign(void* p, SlabHeader* slot, He
   slab != nullptr ? release_remote(heap, slab, p, check) : release_other(p);
 }
 
+// `check` was noted before.
+__attribute__((always_inline)) inline void add_if_live(void* p, SlabHeader* slot, Heap* heap,
+                                                       uint32_t check) {
+  const bool live = !slab::looks_free(p) && relaxed(slot->free_bound) != 0;
+  if (__builtin_expect(!live, false)) return release_any_foreign(p, slot, heap);
+  add_remote(heap, slot, p, check);
+}
+
+// A block of release_foreign_block that the program may not have written to.
+__attribute__((noinline)) void release_unwritten(void* p, SlabHeader* slot, Heap* heap) {
+  add_if_live(p, slot, heap, note_check(p));
+}
+
 // The usual case: a block of at most 8 KiB, in the first slot of a slab. The same as release_any_foreign.
 __attribute__((always_inline)) inline void release_foreign_block(void* p, SlabHeader* slot, Heap* heap) {
   const bool foreign = !slab::is_tiny(slot) && relaxed(slot->home) != heap;
@@ -203,10 +216,9 @@ __attribute__((always_inline)) inline void release_foreign_block(void* p, SlabHe
   os::fetch_for_write(p);
   const bool starts = slab::product_of(slab::row_of(slot), p) < relaxed(slot->free_bound);
   if (__builtin_expect(!starts, false)) return release_any_foreign(p, slot, heap);
-  const uint32_t check = note_check(p);
-  const bool live = !slab::looks_free(p) && relaxed(slot->free_bound) != 0;
-  if (__builtin_expect(!live, false)) return release_any_foreign(p, slot, heap);
-  add_remote(heap, slot, p, check);
+  const uintptr_t check = read_check(p);
+  if (__builtin_expect(slab::is_like_check(check), false)) return release_unwritten(p, slot, heap);
+  add_if_live(p, slot, heap, static_cast<uint32_t>(check));
 }
 
 // Most often another thread's block, a large one, or null. For threads without a heap, too.

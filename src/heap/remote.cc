@@ -191,6 +191,8 @@ void release_remote(Heap* heap, SlabHeader* slab, void* p, uint32_t check) {
   add_remote(heap, slab, p, check);
 }
 
+namespace {
+
 uint32_t change_check(void* block) {
   constexpr uintptr_t kChanged = 0;
   uintptr_t& word = slab::check_word(block);
@@ -203,6 +205,13 @@ uint32_t change_check(void* block) {
   uintptr_t changed = kChanged;
   __atomic_compare_exchange_n(&word, &changed, before, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return static_cast<uint32_t>(before);
+}
+
+}  // namespace
+
+uint32_t note_check(void* block) {
+  const uintptr_t check = read_check(block);
+  return slab::is_like_check(check) ? change_check(block) : static_cast<uint32_t>(check);
 }
 
 uint32_t look_once_more(SlabHeader* slab, void* p) {

@@ -16,16 +16,13 @@ inline uintptr_t waiting_in(const Heap* heap) {
   return slab::link_to(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(heap) + kWaiting));
 }
 
-// For a block whose check looks as in a list: what note_check returns.
-uint32_t change_check(void* block);
-
-// The block's check word, to be read before the last look at whether the block is free.
-inline uint32_t note_check(void* block) {
-  // acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
-  const uintptr_t check = __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
-  if (__builtin_expect(slab::is_like_check(check), false)) return change_check(block);
-  return static_cast<uint32_t>(check);
+// acquire: pairs with the order of a free's stores, link first. If we see its check, we see its link, too.
+inline uintptr_t read_check(void* block) {
+  return __atomic_load_n(&slab::check_word(block), __ATOMIC_ACQUIRE);
 }
+// The block's check word, to be read before the last look at whether the block is free. One that looks as in
+// a list is changed first.
+uint32_t note_check(void* block);
 // Notes the check and takes that look; aborts with a message if the block is free.
 uint32_t look_once_more(SlabHeader* slab, void* p);
 
