@@ -117,6 +117,7 @@ __attribute__((noinline)) void* plain_span_block(size_t size) {
 
 __attribute__((noinline)) size_t usable_size_slow(const void* p) {
   if (p == nullptr) return 0;
+  if (const size_t room = room_in_direct(pages::header_of(p), p)) return room;
   return sees_every_call() ? modes::usable_size(p) : find_block("malloc_usable_size", p).room;
 }
 

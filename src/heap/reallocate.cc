@@ -110,6 +110,8 @@ void* resize_without_copy(const Block& block, void* p, size_t size, bool zero, b
 
 void* resize(void* p, size_t size, bool zero) {
   if (sees_every_call()) return modes::reallocate(p, size, zero);
+  const size_t room = zero ? 0 : room_in_direct(pages::header_of(p), p);
+  if (room != 0 && still_fits(room, size)) return p;
   bool copied;
   void* resized = resize_unseen(p, size, zero, true, &copied);
   tell_if_limited();
