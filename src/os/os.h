@@ -90,6 +90,9 @@ void* claim_shared(const char* variable, size_t size, size_t claim);
 // Is there such memory, whether or not parts of it are left?
 bool shares_memory(const char* variable);
 
+// Maps address space again where some was unmapped; it reads as zeros. False: refused, or something is there.
+bool map_if_free(void* place, size_t size);
+
 // Unmaps address space. False: refused (the process has no mapping left).
 bool unmap(void* address, size_t size);
 

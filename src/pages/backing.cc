@@ -156,7 +156,7 @@ NewRegion map_ordinary(size_t size) {
   const ptrdiff_t change = static_cast<ptrdiff_t>(size);
   // Also where the system makes everything huge: with auto a huge page is made of what is full (collapse.cc).
   const bool asked = wants_transparent();
-  if (!asked) os::advise_huge(base, size, false);
+  keep_small(base, size);
   const uint64_t now = os::now_ms();
   if (!os::kHasTransparent || !asked || !back_offs.transparent.may(now)) {
     event.log("Alloc SP", base, size, change, "a region");
@@ -235,6 +235,10 @@ char* reserve_transparent(size_t* size) {
 
 }  // namespace
 
+void keep_small(char* start, size_t size) {
+  if (!wants_transparent()) os::advise_huge(start, size, false);
+}
+
 bool under_cap(size_t bytes) {
   const size_t most = values.huge_max;
   return most == 0 || relaxed(pinned_bytes) + relaxed(advised_bytes) + bytes <= most;
@@ -286,7 +290,7 @@ bool give_up_guard(unsigned* tries) {
     os::Event event;
     // Refused where the guard is one mapping with what the program has behind it.
     if (!os::allow(guard, kSlotSize)) return true;
-    if (!wants_transparent()) os::advise_huge(guard, kSlotSize, false);  // as the region: so it joins it
+    keep_small(guard, kSlotSize);  // as the region: so it joins it
     event.log("Alloc SP", guard, kSlotSize, 0, "a region's guard is given up: no mapping left");
     return true;
   }

@@ -64,13 +64,15 @@ struct NewRegion {
 // the options want and the system gives. No lock may be held.
 NewRegion map_region(size_t size);
 
+// Tells the kernel to make nothing huge there by itself, unless the user wants transparent huge pages.
+void keep_small(char* start, size_t size);
+
 // Unmaps a region that cannot be used.
 void unmap_region(const NewRegion& fresh, size_t size);
 
 // After a refusal: if the process has no mapping left, makes one region's last slot accessible, so that it
 // takes no mapping of its own; no guard is made from then on. True: try again. False: that is not why, or no
 // region has a guard, or the call has had its tries.
-inline constexpr unsigned kTriesWithoutGuards = 4;
 bool give_up_guard(unsigned* tries);
 bool makes_guards();
 

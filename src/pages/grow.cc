@@ -4,6 +4,7 @@
 #include "pages/backing.h"
 #include "pages/metadata.h"
 #include "pages/region.h"
+#include "pages/room.h"
 #include "pages/runs.h"
 
 namespace hummock::pages {
@@ -64,48 +65,53 @@ NewRegion enter_new(size_t size) {
 }
 
 // A smaller region is tried where limits are tight. One slot has the headers, and one the guard.
-bool add_space(unsigned slots) {
+Added add_space(unsigned slots) {
   const size_t wish =
       (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 2)) * kHugePageSize;
   const size_t need = wish < kRegionSize ? wish : kRegionSize;
   Region* region = take_record();
-  if (region == nullptr) return false;
+  if (region == nullptr) return {};
   for (size_t size = kRegionSize; size >= need; size /= 2) {
     const NewRegion fresh = enter_new(size);
     if (fresh.base == nullptr) continue;
     os::LockGuard guard(page_lock);
     add_region(fresh, size, region);
-    return true;
+    return {fresh.base, size};
   }
   set_relaxed(spare_record, region);
-  return false;
+  return {};
 }
 
 bool may_name = true;  // atomic, relaxed: false once the system has refused
 bool first_is_named;   // atomic, relaxed: two threads may both name it
 
+void name(const Added& space) {
+  if (!os::name_mapping(space.start, space.size, "hummock")) set_relaxed(may_name, false);
+}
+
 // One call for each region except the first, so a small program makes none.
-void name_regions() {
-  Region* newest = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
+void name_regions(const Added& added) {
+  const Region* newest = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
   if (newest->next == nullptr || !relaxed(may_name) || !options::values.observe) return;
-  const auto name = [](Region* region) {
-    const bool named = os::name_mapping(region->base, region->huge_pages * kHugePageSize, "hummock");
-    if (!named) set_relaxed(may_name, false);
-  };
-  name(newest);
+  name(added);
   if (relaxed(first_is_named) || !relaxed(may_name)) return;
   set_relaxed(first_is_named, true);
-  for (Region* region = newest->next; region != nullptr; region = region->next) name(region);
+  for (const Region* region = newest->next; region != nullptr; region = region->next) {
+    name({region->base, region->huge_pages * kHugePageSize});
+  }
 }
 
 }  // namespace
 
 bool grow(unsigned slots) {
-  bool added = add_space(slots) || (drop_all_kept() && add_space(slots));
-  unsigned tries = kTriesWithoutGuards;
-  while (!added && give_up_guard(&tries)) added = add_space(slots);
-  if (!added) return false;
-  name_regions();
+  Room room(slots * kSlotSize);
+  Added added;
+  do {
+    added = fill_hole(slots);
+    if (added.start == nullptr) added = add_space(slots);
+  } while (added.start == nullptr && room.make());
+  if (added.start == nullptr) return false;
+  name_regions(added);
   return true;
 }
 

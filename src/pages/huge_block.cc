@@ -12,6 +12,7 @@
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/regret.h"
+#include "pages/room.h"
 
 namespace hummock::pages {
 namespace {
@@ -164,10 +165,9 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   *zeroed = header == nullptr;
   if (header == nullptr && align <= kRegionSize) header = take_stuck(bytes);
   if (header == nullptr) {
-    header = map_huge(bytes, align);
-    if (header == nullptr && drop_all_kept()) header = map_huge(bytes, align);
-    unsigned tries = kTriesWithoutGuards;
-    while (header == nullptr && give_up_guard(&tries)) header = map_huge(bytes, align);
+    Room room(bytes);
+    do header = map_huge(bytes, align);
+    while (header == nullptr && room.make());
     if (header == nullptr) return nullptr;
     note_fresh(bytes);
   }

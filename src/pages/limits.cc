@@ -35,14 +35,13 @@ bool fits(size_t bytes, size_t limit) {
   return bytes <= limit && used <= limit - bytes;
 }
 
-// Cached spans count as used.
+}  // namespace
+
 void empty_caches() {
   for (unsigned i = 0; i < kEntries; ++i) {
     if (SlabHeader* span = close_entry(i)) give_span(span);
   }
 }
-
-}  // namespace
 
 bool renew_limits_some() {
   if (__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return true;

@@ -48,7 +48,7 @@ void end_purging_in_child() {
   Region* region = __atomic_load_n(&regions, __ATOMIC_ACQUIRE);
   for (; region != nullptr; region = region->next) {
     for (unsigned i = 0; i < region->huge_pages; ++i) {
-      while (const uint32_t slots = region->page[i].purging)
+      while (const uint32_t slots = region->page[i].purging & ~region->page[i].holes)
         end_purging(region, i * kSlotsPerHugePage + base::lowest_bit(slots), 1, false);
     }
   }

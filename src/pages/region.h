@@ -24,6 +24,7 @@ struct HugePage {
   bool collapsed;    // its memory is on a huge page, or a collapse is under way
   Backing backing;   // atomic, relaxed: read without the lock, as a hint
   uint32_t purging;  // slots that threads purge now: they count as used, so it is not as full as it looks
+  uint32_t holes;    // of those, the ones in holes (pages/room.h)
   uint64_t since;    // when it entered the purge queue, ms; as of the last tick
   Region* region;
   HugePage* purge_next;

@@ -3,7 +3,7 @@
 // The map has an entry for each 32 MiB of address space modulo 2 TiB. An entry is the distance from the dummy
 // headers below to the 512 headers of that region. Without a region it is 0, so a foreign address (null too)
 // finds a dummy header, whose owner matches no heap. Addresses 2 TiB apart share an entry, so a region is
-// only placed where its entry is free. Entries are never removed, because regions are never unmapped.
+// only placed where its entry is free. Entries are never removed, as a region's headers are never unmapped.
 //
 // A block with a mapping of its own needs no entry. It begins at a multiple of 32 MiB; one bit for each
 // multiple says where a live one begins, and its header is just before it. In the table its address is

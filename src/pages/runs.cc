@@ -96,6 +96,18 @@ SlabHeader* longest_warm_run() {
   return all.nonempty == 0 ? nullptr : all.of[63 - __builtin_clzll(all.nonempty)].front();
 }
 
+const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)) {
+  for (unsigned bin = kBins; bin-- > bin_of(least);) {
+    for (const Lists& all : lists) {
+      const SlabHeader* run = all.of[bin].front();
+      for (unsigned looked = 0; run != nullptr && looked < kLookAt; run = run->next, ++looked) {
+        if (may(run)) return run;
+      }
+    }
+  }
+  return nullptr;
+}
+
 Place find_place(unsigned slots, unsigned align) {
   SlabHeader* run = find_run(lists[true], slots, align);
   if (run == nullptr || run->slots - slots > 0) {

@@ -36,6 +36,9 @@ unsigned first_warm(const Region* region, unsigned first, unsigned end);
 // One of the longest runs that have memory; null: there is none.
 SlabHeader* longest_warm_run();
 
+// One of the longest runs of so many slots or more that `may` agrees to, of the first few of each length.
+const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run));
+
 inline bool is_free(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].used >> slot % kSlotsPerHugePage & 1) == 0;
 }

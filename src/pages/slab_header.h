@@ -1,5 +1,5 @@
-// The header of one 64 KiB slot: what is in the slot, and who may touch it. Regions are never unmapped, so a
-// stale read finds a header, not a hole.
+// The header of one 64 KiB slot: what is in the slot, and who may touch it. Headers are never unmapped, so a
+// stale read finds one, not a hole.
 #ifndef HUMMOCK_PAGES_SLAB_HEADER_H
 #define HUMMOCK_PAGES_SLAB_HEADER_H
 

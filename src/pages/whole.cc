@@ -5,6 +5,7 @@
 #include "pages/pages.h"
 #include "pages/region.h"
 #include "pages/regret.h"
+#include "pages/room.h"
 #include "pages/span_cache.h"
 
 namespace hummock::pages {
@@ -65,11 +66,9 @@ bool is_locked() {
 }
 
 void unmap_all() {
-  for (Region* region = regions; region != nullptr;) {
-    char* base = region->base;
-    const size_t size = size_t{region->huge_pages} * kSlotsPerHugePage * kSlotSize;
+  for (const Region* region = regions; region != nullptr;) {
+    unmap_but_holes(region);
     region = region->next;
-    os::unmap(base, size);
   }
   regions = nullptr;
   unmap_kept();

@@ -133,6 +133,17 @@ void* map_aligned(size_t size, size_t align, size_t before) {
   return told(map_aligned_now(size, align, before), size);
 }
 
+// Linux before 4.17 takes the flag for none, and the place for a hint.
+bool map_if_free(void* place, size_t size) {
+  const base::KeepErrno keep;
+  constexpr int kOnlyIfFree = 0x100000;  // MAP_FIXED_NOREPLACE
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | kOnlyIfFree;
+  void* got = calls.map(place, size, PROT_READ | PROT_WRITE, flags);
+  if (got == place) return told(got, size) != nullptr;
+  if (got != MAP_FAILED) calls.unmap(got, size);
+  return false;
+}
+
 bool unmap(void* address, size_t size) {
   const base::KeepErrno keep;
   if (calls.unmap(address, size) != 0) return false;

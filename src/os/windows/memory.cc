@@ -190,6 +190,11 @@ bool commit(void* address, size_t size) {
 }
 
 // Windows takes back whole reservations only.
+// No part of a reservation can be unmapped, so there is none to map again.
+bool map_if_free(void*, size_t) {
+  return false;
+}
+
 bool unmap(void* address, size_t) {
   KeepError keep;
   MEMORY_BASIC_INFORMATION piece;

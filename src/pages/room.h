@@ -1,0 +1,43 @@
+// Room where the system has none left: a call gives back what Hummock holds and does not use.
+//
+// A *hole* is free slots whose address space the process has returned. Headers are never in one, so a late
+// look still finds a header. Its slots count as being purged until the hole is mapped again, if nobody else
+// has mapped its place.
+#ifndef HUMMOCK_PAGES_ROOM_H
+#define HUMMOCK_PAGES_ROOM_H
+
+#include <stddef.h>
+
+namespace hummock::pages {
+
+struct Region;
+
+// For one request, of so many bytes. No lock may be held.
+class Room {
+ public:
+  explicit Room(size_t wanted);
+  // Gives back the next best thing: kept mappings; a guard, if mappings are what is lacking; a long run of
+  // free slots. False: there is none, or the request cannot need more.
+  bool make();
+
+ private:
+  size_t wanted_;  // of holes
+  bool dropped_ = false;
+  unsigned guards_ = 4;  // to give up
+};
+
+struct Added {
+  char* start;  // null: nothing
+  size_t size;
+};
+
+// Maps a hole of so many slots, or a part of one. Called with growth_lock held, so that no two threads map
+// the same one. Null: there is none, or no room, or their places are taken.
+Added fill_hole(unsigned slots);
+
+// Returns a region's address space at the very end.
+void unmap_but_holes(const Region* region);
+
+}  // namespace hummock::pages
+
+#endif  // HUMMOCK_PAGES_ROOM_H

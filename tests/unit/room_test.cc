@@ -1,0 +1,158 @@
+// A process whose address space is limited: what free regions have serves very large blocks, and comes back.
+#include <doctest/doctest.h>
+#include <hummock/hummock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "address_space.h"
+#include "base/options.h"
+#include "pages/region.h"
+#include "pages/room.h"
+#include "support/figures.h"
+
+namespace {
+
+using namespace hummock::pages;
+using hummock::options::HugePages;
+
+constexpr size_t kRoom = 256 * kMiB;
+constexpr size_t kHuge = 40 * kMiB;
+
+bool runs_here() {
+  return kHasAddresses && !support::checked() && hummock::options::values.huge_pages < HugePages::pool_2m;
+}
+
+size_t mapped() {
+  size_t pages = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == nullptr || fscanf(file, "%zu", &pages) != 1) abort();
+  fclose(file);
+  return pages * static_cast<size_t>(getpagesize());
+}
+
+void limit_room() {
+  const size_t most = mapped() + kRoom;
+  const rlimit limit = {most, most};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) abort();
+}
+
+// libc's malloc has no room, either, so these stand here.
+char* blocks[2 * kRoom / 1000];
+size_t held;
+
+// Every block of that size that there is room for.
+void take_all(size_t size) {
+  while (held < std::size(blocks)) {
+    char* block = static_cast<char*>(hummock_malloc(size));
+    if (block == nullptr) return;
+    memset(block, 7, 100);
+    blocks[held++] = block;
+  }
+}
+
+void free_all() {
+  while (held != 0) hummock_free(blocks[--held]);
+}
+
+// Slots.
+size_t holes() {
+  size_t found = 0;
+  for (const Region* region = regions; region != nullptr; region = region->next) {
+    for (const HugePage& page : region->page) found += static_cast<size_t>(__builtin_popcount(page.holes));
+  }
+  return found;
+}
+
+// Fills the address space with small blocks and frees them: then all of it is in free regions. One of them.
+char* fill_and_free(size_t size) {
+  take_all(size);
+  if (held * size < kRoom / 3) abort();
+  char* one = blocks[held / 2];
+  free_all();
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("very large blocks have the room of small ones that are free, and back") {
+  if (!runs_here()) return;
+  for (const size_t size : {size_t{1000}, 20 * kKiB, 300 * kKiB}) {
+    CHECK(in_child([size] {
+            limit_room();
+            fill_and_free(size);
+            for (int round = 0; round < 4; ++round) {
+              take_all(kHuge);
+              if (held < 4 || holes() == 0) return 1;
+              free_all();
+              fill_and_free(size);
+            }
+            return 0;
+          }) == 0);
+  }
+}
+
+TEST_CASE("memory that comes back reads as zeros") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          fill_and_free(20 * kKiB);
+          hummock_free(hummock_malloc(kRoom / 2));
+          if (holes() == 0) return 1;
+          while (char* block = static_cast<char*>(hummock_calloc(1, 20 * kKiB))) {
+            for (size_t i = 0; i < 20 * kKiB; ++i) {
+              if (block[i] != 0) return 2;
+            }
+          }
+          return holes() == 0 ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("a block in a hole that is freed again is told") {
+  if (!runs_here()) return;
+  for (const size_t size : {size_t{1000}, 20 * kKiB, 300 * kKiB}) {
+    CHECK(in_child([size] {
+            limit_room();
+            char* block = fill_and_free(size);
+            if (hummock_malloc(kRoom / 2) == nullptr || holes() == 0) return 1;
+            hummock_free(block);
+            return 2;
+          }) == 1000 + SIGABRT);
+  }
+}
+
+TEST_CASE("a very large block grows into the room of free regions") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          char* block = static_cast<char*>(hummock_malloc(kHuge));
+          if (block == nullptr) return 1;
+          block[kHuge - 1] = 5;
+          fill_and_free(20 * kKiB);
+          block = static_cast<char*>(hummock_realloc(block, 3 * kHuge));
+          if (block == nullptr || holes() == 0) return 2;
+          return block[kHuge - 1] == 5 ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("children of fork fill holes again, and their parents do, too") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          fill_and_free(20 * kKiB);
+          void* huge = hummock_malloc(kRoom / 2);
+          const size_t before = holes();
+          if (huge == nullptr || before == 0) return 1;
+          const auto again = [huge] {
+            hummock_free(huge);
+            fill_and_free(20 * kKiB);
+            return holes() == 0 ? 0 : 2;
+          };
+          if (in_child(again) != 0 || holes() != before) return 3;
+          return again();
+        }) == 0);
+}
