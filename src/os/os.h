@@ -51,6 +51,10 @@ void* map(size_t size);
 // what is already mapped, so that address space stays dense and no surplus is reserved.
 void* map_aligned(size_t size, size_t align, size_t before);
 
+// The same, with much free address space behind it: for what has grown, and may grow again in place. Null:
+// not possible there.
+void* map_apart(size_t size, size_t align, size_t before);
+
 // reserve_where maps address space for a region at a place that `may` agrees to, wherever there is one. On
 // systems that promise memory before it is touched, the address space comes without memory, and commit() adds
 // memory, which reads as zeros; memory that is there does not change. False: the system has none.
@@ -90,8 +94,12 @@ void* claim_shared(const char* variable, size_t size, size_t claim);
 // Is there such memory, whether or not parts of it are left?
 bool shares_memory(const char* variable);
 
-// Maps address space again where some was unmapped; it reads as zeros. False: refused, or something is there.
-bool map_if_free(void* place, size_t size);
+// Maps address space again where some was unmapped; it reads as zeros.
+enum class Filled : uint8_t { yes, taken, refused };  // taken: something is there
+Filled map_if_free(void* place, size_t size);
+
+// How much more the process may map by its limit of address space (RLIMIT_AS); 0: it has none.
+size_t room_left();
 
 // Unmaps address space. False: refused (the process has no mapping left).
 bool unmap(void* address, size_t size);

@@ -64,11 +64,16 @@ NewRegion enter_new(size_t size) {
   return {nullptr, Backing::small, false};
 }
 
-// A smaller region is tried where limits are tight. One slot has the headers, and one the guard.
+// Regions have 2, 4, 8, 16 or 32 MiB. One slot has the headers, and one the guard.
+size_t least_region(unsigned slots) {
+  size_t size = kHugePageSize;
+  while (size < kRegionSize && size < (slots + 2) * kSlotSize) size *= 2;
+  return size;
+}
+
+// A smaller region is tried where limits are tight.
 Added add_space(unsigned slots) {
-  const size_t wish =
-      (base::divide_up(slots, kSlotsPerHugePage) + (slots > kSlotsPerHugePage - 2)) * kHugePageSize;
-  const size_t need = wish < kRegionSize ? wish : kRegionSize;
+  const size_t need = least_region(slots);
   Region* region = take_record();
   if (region == nullptr) return {};
   for (size_t size = kRegionSize; size >= need; size /= 2) {
@@ -104,7 +109,7 @@ void name_regions(const Added& added) {
 }  // namespace
 
 bool grow(unsigned slots) {
-  Room room(slots * kSlotSize);
+  Room room(least_region(slots), true);
   Added added;
   do {
     added = fill_hole(slots);

@@ -49,25 +49,31 @@ void link(SlabHeader* header, size_t tail = 0) {
   if (cut) cut_tail(header->start + header->bytes, tail, header->advised);
 }
 
+// One that grows gets a place behind which there is room.
+char* map_behind(size_t before, size_t bytes, size_t align, bool grows) {
+  void* start = grows ? os::map_apart(bytes, align, before) : nullptr;
+  if (start == nullptr) start = os::map_aligned(bytes, align, before);
+  return static_cast<char*>(start);
+}
+
 // Address space with room for the headers before it, and an inaccessible slot if there is enough.
-char* map_fronted(size_t bytes, size_t align, bool* fronted) {
+char* map_fronted(size_t bytes, size_t align, bool grows, bool* fronted) {
   *fronted = relaxed(total_blocks) < kMostFronted && makes_guards();
   if (*fronted) {
-    if (void* start = os::map_aligned(bytes, align, kHeaders + kFront)) {
-      os::deny(static_cast<char*>(start) - kHeaders - kFront,
-               kFront);  // if refused, it just stays accessible
-      return static_cast<char*>(start);
+    if (char* start = map_behind(kHeaders + kFront, bytes, align, grows)) {
+      os::deny(start - kHeaders - kFront, kFront);  // if refused, it just stays accessible
+      return start;
     }
     *fronted = false;
   }
-  return static_cast<char*>(os::map_aligned(bytes, align, kHeaders));
+  return map_behind(kHeaders, bytes, align, grows);
 }
 
 // A mapping with its header. Nobody else knows it yet.
-SlabHeader* map_huge(size_t bytes, size_t align) {
+SlabHeader* map_huge(size_t bytes, size_t align, bool grows) {
   os::Event event;
   bool fronted;
-  char* start = map_fronted(bytes, align > kRegionSize ? align : kRegionSize, &fronted);
+  char* start = map_fronted(bytes, align > kRegionSize ? align : kRegionSize, grows, &fronted);
   if (start == nullptr) {
     event.log("Alloc SP failed", nullptr, bytes, 0, "a large block: no room");
     return nullptr;
@@ -122,7 +128,7 @@ bool grow_into_tail(SlabHeader* header, size_t bytes) {
 // pages have moved, anybody may map the old addresses, so the block leaves the region map before.
 SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
   char* start = header->start;
-  SlabHeader* moved = map_huge(bytes, kRegionSize);
+  SlabHeader* moved = map_huge(bytes, kRegionSize, bytes > header->bytes);
   if (moved == nullptr) return nullptr;
   os::Event event;
   if (moved->advised) forget_block(bytes);  // what moves keeps its own advice
@@ -148,6 +154,22 @@ SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
   return moved;
 }
 
+// Where there is no room to move it to. Growing in place needs least.
+bool grow_short(char* start, size_t before, size_t bytes) {
+  Room room(bytes - before, false);
+  while (room.make()) {
+    if (os::resize_in_place(start, before, bytes)) return true;
+  }
+  return false;
+}
+
+SlabHeader* move_short(SlabHeader* header, size_t bytes) {
+  Room room(bytes + kHeaders + kFront, false);
+  SlabHeader* moved = nullptr;
+  while (moved == nullptr && room.make()) moved = move_mapping(header, bytes);
+  return moved;
+}
+
 }  // namespace
 
 os::Lock<os::Rank::mappings> mappings_lock;
@@ -165,8 +187,8 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   *zeroed = header == nullptr;
   if (header == nullptr && align <= kRegionSize) header = take_stuck(bytes);
   if (header == nullptr) {
-    Room room(bytes);
-    do header = map_huge(bytes, align);
+    Room room(bytes + kHeaders + kFront, false);
+    do header = map_huge(bytes, align, false);
     while (header == nullptr && room.make());
     if (header == nullptr) return nullptr;
     note_fresh(bytes);
@@ -213,12 +235,16 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
   if (bytes < before) {
     const size_t behind = before - bytes + tail;
     if (!unmap_or_purge(start + bytes, behind) && !os::kMustCommit) left = behind;
-  } else if (os::resize_in_place(start, before + tail, bytes)) {
+  } else {
+    if (!os::resize_in_place(start, before + tail, bytes)) {
+      if (tail != 0) cut_tail(start + before, tail, header->advised);
+      tail = 0;
+      if (!may_move) return nullptr;
+      if (SlabHeader* moved = move_mapping(header, bytes)) return moved;
+      if (!grow_short(start, before, bytes)) return move_short(header, bytes);
+    }
     note_fresh(bytes - before - tail);
     event.log("Grow", start, bytes, static_cast<ptrdiff_t>(bytes - before - tail), "a large block");
-  } else {
-    if (tail != 0) cut_tail(start + before, tail, header->advised);
-    return may_move ? move_mapping(header, bytes) : nullptr;
   }
   note_resized(header, before + tail, bytes + left);
   bool cut;
@@ -242,7 +268,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   SlabHeader* moved = reuse_whole(bytes, &tail);  // a kept mapping has memory, so copying is cheaper
   if (moved == nullptr) {
     lift = !os::kMustCommit && may_lift(span);
-    moved = map_huge(lift ? before : bytes, kRegionSize);
+    moved = map_huge(lift ? before : bytes, kRegionSize, true);
     if (moved == nullptr) return nullptr;
     if (!lift) note_fresh(bytes);
   }

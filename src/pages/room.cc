@@ -62,8 +62,7 @@ void end_hole(const Hole& hole, bool gone) {
   end_purging(hole.region, hole.first, hole.slots, gone);
 }
 
-// The bytes that it returned; 0: nothing is free, or the system refused. A fork meanwhile leaves the child a
-// hole that may be mapped still: it can never fill that, which costs it address space.
+// The bytes that it returned; 0: nothing is free, or the system refused. growth_lock is held.
 size_t make_hole() {
   const Hole hole = os::kMustCommit ? Hole{} : begin_hole();
   if (hole.region == nullptr) return 0;
@@ -71,6 +70,11 @@ size_t make_hole() {
   if (!os::unmap(hole.start(), hole.size())) return end_hole(hole, false), 0;
   event.log("Free", hole.start(), hole.size(), -static_cast<ptrdiff_t>(hole.size()), "free slots: no room");
   return hole.size();
+}
+
+size_t possible_holes() {
+  os::LockGuard guard(page_lock);
+  return slots_in_runs(kLeastHole) * kSlotSize;
 }
 
 // The next one of so many slots, in the order of the regions, or none.
@@ -94,40 +98,62 @@ Hole find_hole(unsigned slots, const Hole& after) {
   return {};
 }
 
-// As much of it as there is room for, but at least so many slots.
-bool map_hole(Hole* hole, unsigned slots) {
-  for (;; hole->slots = hole->slots / 2 > slots ? hole->slots / 2 : slots) {
-    if (os::map_if_free(hole->start(), hole->size())) return true;
-    if (hole->slots == slots) return false;
+// Maps as much of the hole as is free and the system gives, at least so many slots, and says what. Counts
+// down the tries.
+bool map_part(Hole* hole, unsigned slots, unsigned* tries) {
+  const unsigned end = hole->first + hole->slots;
+  for (; hole->first + slots <= end && *tries != 0; --*tries) {
+    const os::Filled filled = os::map_if_free(hole->start(), hole->size());
+    if (filled == os::Filled::yes) return true;
+    if (hole->slots > slots) {
+      hole->slots = hole->slots / 2 > slots ? hole->slots / 2 : slots;
+    } else if (filled == os::Filled::refused) {
+      *tries = 0;
+      return false;
+    } else {
+      ++hole->first;
+      hole->slots = end - hole->first;
+    }
   }
+  return false;
 }
 
 }  // namespace
 
-// With room for what is before a mapping, and for its alignment.
-Room::Room(size_t wanted) : wanted_(wanted + 2 * kRegionSize) {}
-
 bool Room::make() {
   if (!dropped_) {
     dropped_ = true;
-    empty_caches();
     if (drop_all_kept()) return true;
   }
   if (give_up_guard(&guards_)) return true;
-  const size_t made = wanted_ == 0 ? 0 : make_hole();
-  wanted_ = made < wanted_ ? wanted_ - made : 0;
+  if (growing_) return make_holes();
+  os::LockGuard guard(growth_lock);
+  return make_holes();
+}
+
+// A request that no holes can serve makes none: other threads would have to fill them again.
+bool Room::make_holes() {
+  // A mapping may need more for its alignment, and what is behind that is of no use.
+  if (made_ >= wanted_ + 2 * kRegionSize) return false;
+  if (made_ == 0) empty_caches();
+  const size_t left = os::room_left();
+  if (wanted_ > left + possible_holes()) return false;
+  size_t made = 0, last;
+  do {
+    last = make_hole();
+    made += last;
+  } while (last != 0 && made + left < wanted_);
+  made_ += made;
   return made != 0;
 }
 
 Added fill_hole(unsigned slots) {
-  constexpr unsigned kMostTries = 4;
-  Hole hole = {};
-  for (unsigned tries = 0; tries < kMostTries; ++tries) {
-    hole = find_hole(slots, hole);
-    if (hole.region == nullptr) break;
+  unsigned tries = 256;  // each fails if the program has mapped something there
+  Hole hole = find_hole(slots, {});
+  for (; hole.region != nullptr && tries != 0; hole = find_hole(slots, hole)) {
     Hole part = hole;
     os::Event event;
-    if (!map_hole(&part, slots)) continue;
+    if (!map_part(&part, slots, &tries)) continue;
     keep_small(part.start(), part.size());
     event.log("Alloc SP", part.start(), part.size(), static_cast<ptrdiff_t>(part.size()), "slots, again");
     end_hole(part, true);

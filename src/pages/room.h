@@ -12,18 +12,22 @@ namespace hummock::pages {
 
 struct Region;
 
-// For one request, of so many bytes. No lock may be held.
+// For one request, of so many bytes. A call that grows the page heap holds growth_lock, others hold no lock.
 class Room {
  public:
-  explicit Room(size_t wanted);
-  // Gives back the next best thing: kept mappings; a guard, if mappings are what is lacking; a long run of
-  // free slots. False: there is none, or the request cannot need more.
+  Room(size_t wanted, bool growing) : wanted_(wanted), growing_(growing) {}
+  // Gives back the next best thing: kept mappings; a guard, if mappings are what is lacking; long runs of
+  // free slots. False: there is none, or it would not be enough.
   bool make();
 
  private:
-  size_t wanted_;  // of holes
+  bool make_holes();
+
+  size_t wanted_;
+  bool growing_;
   bool dropped_ = false;
   unsigned guards_ = 4;  // to give up
+  size_t made_ = 0;      // of holes
 };
 
 struct Added {

@@ -96,6 +96,22 @@ SlabHeader* longest_warm_run() {
   return all.nonempty == 0 ? nullptr : all.of[63 - __builtin_clzll(all.nonempty)].front();
 }
 
+size_t slots_in_runs(unsigned least) {
+  constexpr unsigned kMostLooks = 4096;
+  size_t slots = 0;
+  unsigned looks = 0;
+  for (unsigned bin = kBins; bin-- > bin_of(least);) {
+    for (const Lists& all : lists) {
+      for (const SlabHeader* run = all.of[bin].front(); run != nullptr && looks < kMostLooks;
+           run = run->next) {
+        slots += run->slots;
+        ++looks;
+      }
+    }
+  }
+  return slots;
+}
+
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)) {
   for (unsigned bin = kBins; bin-- > bin_of(least);) {
     for (const Lists& all : lists) {

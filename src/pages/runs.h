@@ -36,6 +36,9 @@ unsigned first_warm(const Region* region, unsigned first, unsigned end);
 // One of the longest runs that have memory; null: there is none.
 SlabHeader* longest_warm_run();
 
+// The slots of all runs of so many or more; of the first few thousand runs, where there are more.
+size_t slots_in_runs(unsigned least);
+
 // One of the longest runs of so many slots or more that `may` agrees to, of the first few of each length.
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run));
 

@@ -22,6 +22,7 @@ using hummock::options::HugePages;
 
 constexpr size_t kRoom = 256 * kMiB;
 constexpr size_t kHuge = 40 * kMiB;
+constexpr size_t kSize = 256 * kKiB;  // of what the program maps itself
 
 bool runs_here() {
   return kHasAddresses && !support::checked() && hummock::options::values.huge_pages < HugePages::pool_2m;
@@ -125,17 +126,63 @@ TEST_CASE("a block in a hole that is freed again is told") {
   }
 }
 
-TEST_CASE("a very large block grows into the room of free regions") {
+TEST_CASE("a very large block grows as far as there is room") {
   if (!runs_here()) return;
   CHECK(in_child([] {
           limit_room();
-          char* block = static_cast<char*>(hummock_malloc(kHuge));
-          if (block == nullptr) return 1;
-          block[kHuge - 1] = 5;
           fill_and_free(20 * kKiB);
-          block = static_cast<char*>(hummock_realloc(block, 3 * kHuge));
-          if (block == nullptr || holes() == 0) return 2;
-          return block[kHuge - 1] == 5 ? 0 : 3;
+          size_t size = kHuge;
+          char* block = static_cast<char*>(hummock_malloc(size));
+          if (block == nullptr) return 1;
+          block[0] = 5;
+          while (char* grown = static_cast<char*>(hummock_realloc(block, size + kMiB))) {
+            block = grown;
+            size += kMiB;
+          }
+          return block[0] == 5 && size >= kRoom / 4 * 3 ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("a request that cannot be served makes no holes") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          fill_and_free(20 * kKiB);
+          if (hummock_malloc(2 * kRoom) != nullptr || hummock_malloc(kTiB) != nullptr) return 1;
+          return holes() == 0 ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("holes in which the program has mapped something are filled around it") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          size_t before = 0;
+          for (int round = 0; round < 8; ++round) {
+            char* place = fill_and_free(20 * kKiB);
+            void* huge = hummock_malloc(kRoom / 2);
+            if (huge == nullptr || holes() == 0) return 1;
+            hummock_free(huge);
+            hummock_trim(0);
+            // Six pieces, 8 MiB apart.
+            void* pieces[6];
+            for (void*& piece : pieces) {
+              piece = mmap(place, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              if (piece == MAP_FAILED) return 2;
+              memset(piece, 9, kSize);
+              place += 8 * kMiB;
+            }
+            fill_and_free(20 * kKiB);
+            for (const void* piece : pieces) {
+              if (static_cast<const char*>(piece)[kSize - 1] != 9) return 3;
+            }
+            size_t count = 0;
+            for (const Region* region = regions; region != nullptr; region = region->next) ++count;
+            if (round == 0) before = count;
+            if (count > before + 4) return 4;
+            for (void* piece : pieces) munmap(piece, kSize);
+          }
+          return 0;
         }) == 0);
 }
 

@@ -125,7 +125,34 @@ char* map_low(size_t size, size_t align, MayStand may) {
   return nullptr;
 }
 
+// Far above what map_low takes, and below stacks and libraries. Each block has so much to itself.
+constexpr uint64_t kApartFrom = uint64_t{1} << 40;
+constexpr uint64_t kApartEnd = uint64_t{1} << 46;
+constexpr uint64_t kApart = uint64_t{1} << 38;
+
 }  // namespace
+
+void* map_apart(size_t size, size_t align, size_t before) {
+  static unsigned places;  // atomic, relaxed: each block has the next one
+  static unsigned misses;  // atomic, relaxed: in a row, where there are no such addresses
+  constexpr unsigned kMostMisses = 8;
+  if (sizeof(void*) != 8 || size > kApart / 2 || align > kApart / 8 ||
+      __atomic_load_n(&misses, __ATOMIC_RELAXED) >= kMostMisses) {
+    return nullptr;
+  }
+  const base::KeepErrno keep;
+  const uint64_t place =
+      __atomic_fetch_add(&places, 1, __ATOMIC_RELAXED) * kApart + first_low() % (kApart / 4);
+  const uint64_t at = kApartFrom + place % (kApartEnd - kApartFrom);
+  char* start = reinterpret_cast<char*>(base::align_up(static_cast<uintptr_t>(at), align));
+  void* got = calls.map(start - before, before + size, PROT_READ | PROT_WRITE, kNothing);
+  if (got == MAP_FAILED) return nullptr;
+  const bool there = got == start - before;
+  __atomic_store_n(&misses, there ? 0 : misses + 1, __ATOMIC_RELAXED);
+  if (there) return start;
+  calls.unmap(got, before + size);
+  return nullptr;
+}
 
 void* reserve_where(size_t size, size_t align, MayStand may) {
   const base::KeepErrno keep;

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -134,14 +135,15 @@ void* map_aligned(size_t size, size_t align, size_t before) {
 }
 
 // Linux before 4.17 takes the flag for none, and the place for a hint.
-bool map_if_free(void* place, size_t size) {
+Filled map_if_free(void* place, size_t size) {
   const base::KeepErrno keep;
   constexpr int kOnlyIfFree = 0x100000;  // MAP_FIXED_NOREPLACE
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | kOnlyIfFree;
   void* got = calls.map(place, size, PROT_READ | PROT_WRITE, flags);
-  if (got == place) return told(got, size) != nullptr;
-  if (got != MAP_FAILED) calls.unmap(got, size);
-  return false;
+  if (got == place) return told(got, size), Filled::yes;
+  if (got == MAP_FAILED) return errno == EEXIST ? Filled::taken : Filled::refused;
+  calls.unmap(got, size);
+  return Filled::taken;
 }
 
 bool unmap(void* address, size_t size) {
@@ -267,21 +269,44 @@ const char* error_name(int error) {
   return "an unknown error";
 }
 
-size_t resident_bytes() {
+namespace {
+
+struct Sizes {
+  size_t mapped, resident;  // bytes
+};
+
+// Zeros if they cannot be read.
+Sizes sizes() {
   const base::KeepErrno keep;
   const Uncancelled uncancelled;
   const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
+  if (fd < 0) return {};
   char text[128];
   const ssize_t length = read(fd, text, sizeof text);
   close(fd);
-  size_t pages = 0;
+  size_t pages[2] = {};
   ssize_t i = 0;
-  while (i < length && text[i] != ' ') ++i;  // the second number is the resident set
-  for (++i; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
-    pages = pages * 10 + static_cast<size_t>(text[i] - '0');
+  for (size_t& number : pages) {
+    for (; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
+      number = number * 10 + static_cast<size_t>(text[i] - '0');
+    }
+    ++i;
   }
-  return pages * page_size();
+  return {pages[0] * page_size(), pages[1] * page_size()};
+}
+
+}  // namespace
+
+size_t resident_bytes() {
+  return sizes().resident;
+}
+
+size_t room_left() {
+  const base::KeepErrno keep;
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  const size_t mapped = sizes().mapped;
+  return mapped != 0 && mapped < limit.rlim_cur ? static_cast<size_t>(limit.rlim_cur) - mapped : 0;
 }
 
 uint64_t random_word() {

@@ -190,9 +190,17 @@ bool commit(void* address, size_t size) {
 }
 
 // Windows takes back whole reservations only.
+// Reservations do not grow.
+void* map_apart(size_t, size_t, size_t) {
+  return nullptr;
+}
+
 // No part of a reservation can be unmapped, so there is none to map again.
-bool map_if_free(void*, size_t) {
-  return false;
+Filled map_if_free(void*, size_t) {
+  return Filled::refused;
+}
+size_t room_left() {
+  return 0;
 }
 
 bool unmap(void* address, size_t) {
