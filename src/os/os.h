@@ -51,8 +51,7 @@ void* map(size_t size);
 // what is already mapped, so that address space stays dense and no surplus is reserved.
 void* map_aligned(size_t size, size_t align, size_t before);
 
-// The same, with much free address space behind it: for what has grown, and may grow again in place. Null:
-// not possible there.
+// The same, with much free address space behind it, so that it can grow in place. Null: not possible there.
 void* map_apart(size_t size, size_t align, size_t before);
 
 // reserve_where maps address space for a region at a place that `may` agrees to, wherever there is one. On

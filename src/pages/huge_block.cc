@@ -49,31 +49,31 @@ void link(SlabHeader* header, size_t tail = 0) {
   if (cut) cut_tail(header->start + header->bytes, tail, header->advised);
 }
 
-// One that grows gets a place behind which there is room.
-char* map_behind(size_t before, size_t bytes, size_t align, bool grows) {
-  void* start = grows ? os::map_apart(bytes, align, before) : nullptr;
+// If possible at a place behind which there is room.
+char* map_behind(size_t before, size_t bytes, size_t align) {
+  void* start = os::map_apart(bytes, align, before);
   if (start == nullptr) start = os::map_aligned(bytes, align, before);
   return static_cast<char*>(start);
 }
 
 // Address space with room for the headers before it, and an inaccessible slot if there is enough.
-char* map_fronted(size_t bytes, size_t align, bool grows, bool* fronted) {
+char* map_fronted(size_t bytes, size_t align, bool* fronted) {
   *fronted = relaxed(total_blocks) < kMostFronted && makes_guards();
   if (*fronted) {
-    if (char* start = map_behind(kHeaders + kFront, bytes, align, grows)) {
+    if (char* start = map_behind(kHeaders + kFront, bytes, align)) {
       os::deny(start - kHeaders - kFront, kFront);  // if refused, it just stays accessible
       return start;
     }
     *fronted = false;
   }
-  return map_behind(kHeaders, bytes, align, grows);
+  return map_behind(kHeaders, bytes, align);
 }
 
 // A mapping with its header. Nobody else knows it yet.
-SlabHeader* map_huge(size_t bytes, size_t align, bool grows) {
+SlabHeader* map_huge(size_t bytes, size_t align) {
   os::Event event;
   bool fronted;
-  char* start = map_fronted(bytes, align > kRegionSize ? align : kRegionSize, grows, &fronted);
+  char* start = map_fronted(bytes, align > kRegionSize ? align : kRegionSize, &fronted);
   if (start == nullptr) {
     event.log("Alloc SP failed", nullptr, bytes, 0, "a large block: no room");
     return nullptr;
@@ -124,12 +124,14 @@ bool grow_into_tail(SlabHeader* header, size_t bytes) {
   return true;
 }
 
-// Moves the block's pages to a longer or shorter mapping. Null: refused, and the block is unchanged. Once the
-// pages have moved, anybody may map the old addresses, so the block leaves the region map before.
-SlabHeader* move_mapping(SlabHeader* header, size_t bytes) {
+// Moves the block's pages to a longer mapping. Null: refused, and the block is unchanged; *full: for lack of
+// address space. Once the pages have moved, anybody may map the old addresses, so the block leaves the region
+// map before.
+SlabHeader* move_mapping(SlabHeader* header, size_t bytes, bool* full) {
   char* start = header->start;
-  SlabHeader* moved = map_huge(bytes, kRegionSize, bytes > header->bytes);
-  if (moved == nullptr) return nullptr;
+  SlabHeader* moved = map_huge(bytes, kRegionSize);
+  *full = moved == nullptr;
+  if (*full) return nullptr;
   os::Event event;
   if (moved->advised) forget_block(bytes);  // what moves keeps its own advice
   moved->advised = false;
@@ -165,8 +167,9 @@ bool grow_short(char* start, size_t before, size_t bytes) {
 
 SlabHeader* move_short(SlabHeader* header, size_t bytes) {
   Room room(bytes + kHeaders + kFront, false);
+  bool full = true;
   SlabHeader* moved = nullptr;
-  while (moved == nullptr && room.make()) moved = move_mapping(header, bytes);
+  while (full && room.make()) moved = move_mapping(header, bytes, &full);
   return moved;
 }
 
@@ -188,7 +191,7 @@ SlabHeader* allocate_huge(size_t size, size_t align, bool* zeroed) {
   if (header == nullptr && align <= kRegionSize) header = take_stuck(bytes);
   if (header == nullptr) {
     Room room(bytes + kHeaders + kFront, false);
-    do header = map_huge(bytes, align, false);
+    do header = map_huge(bytes, align);
     while (header == nullptr && room.make());
     if (header == nullptr) return nullptr;
     note_fresh(bytes);
@@ -240,7 +243,9 @@ SlabHeader* resize_huge(SlabHeader* header, size_t size, bool may_move) {
       if (tail != 0) cut_tail(start + before, tail, header->advised);
       tail = 0;
       if (!may_move) return nullptr;
-      if (SlabHeader* moved = move_mapping(header, bytes)) return moved;
+      bool full;
+      SlabHeader* moved = move_mapping(header, bytes, &full);
+      if (!full) return moved;
       if (!grow_short(start, before, bytes)) return move_short(header, bytes);
     }
     note_fresh(bytes - before - tail);
@@ -268,7 +273,7 @@ SlabHeader* move_to_huge(SlabHeader* span, size_t size) {
   SlabHeader* moved = reuse_whole(bytes, &tail);  // a kept mapping has memory, so copying is cheaper
   if (moved == nullptr) {
     lift = !os::kMustCommit && may_lift(span);
-    moved = map_huge(lift ? before : bytes, kRegionSize, true);
+    moved = map_huge(lift ? before : bytes, kRegionSize);
     if (moved == nullptr) return nullptr;
     if (!lift) note_fresh(bytes);
   }

@@ -126,17 +126,17 @@ bool Room::make() {
     if (drop_all_kept()) return true;
   }
   if (give_up_guard(&guards_)) return true;
-  if (growing_) return make_holes();
+  // A mapping may need more for its alignment, and what is behind that is of no use.
+  if (made_ >= wanted_ + 2 * kRegionSize) return false;
+  const size_t left = os::room_left();  // reads a file, so before the lock
+  if (growing_) return make_holes(left);
   os::LockGuard guard(growth_lock);
-  return make_holes();
+  return make_holes(left);
 }
 
 // A request that no holes can serve makes none: other threads would have to fill them again.
-bool Room::make_holes() {
-  // A mapping may need more for its alignment, and what is behind that is of no use.
-  if (made_ >= wanted_ + 2 * kRegionSize) return false;
+bool Room::make_holes(size_t left) {
   if (made_ == 0) empty_caches();
-  const size_t left = os::room_left();
   if (wanted_ > left + possible_holes()) return false;
   size_t made = 0, last;
   do {

@@ -21,7 +21,7 @@ class Room {
   bool make();
 
  private:
-  bool make_holes();
+  bool make_holes(size_t left);
 
   size_t wanted_;
   bool growing_;

@@ -125,31 +125,33 @@ char* map_low(size_t size, size_t align, MayStand may) {
   return nullptr;
 }
 
-// Far above what map_low takes, and below stacks and libraries. Each block has so much to itself.
+// Far above what map_low takes, and below stacks and libraries. A place is 64 times as long as what begins
+// there, so blocks that grow seldom leave theirs, and near enough to others that they share page tables.
 constexpr uint64_t kApartFrom = uint64_t{1} << 40;
 constexpr uint64_t kApartEnd = uint64_t{1} << 46;
-constexpr uint64_t kApart = uint64_t{1} << 38;
+constexpr uint64_t kLeastPlace = uint64_t{1} << 32;
+constexpr uint64_t kLongestApart = uint64_t{1} << 37;
 
 }  // namespace
 
 void* map_apart(size_t size, size_t align, size_t before) {
-  static unsigned places;  // atomic, relaxed: each block has the next one
-  static unsigned misses;  // atomic, relaxed: in a row, where there are no such addresses
-  constexpr unsigned kMostMisses = 8;
-  if (sizeof(void*) != 8 || size > kApart / 2 || align > kApart / 8 ||
-      __atomic_load_n(&misses, __ATOMIC_RELAXED) >= kMostMisses) {
+  static uint64_t passed;  // atomic, relaxed: each block has a place of its own
+  static unsigned pause;   // atomic, relaxed: so many do not try, where the last one met something
+  constexpr unsigned kPause = 16;
+  if (sizeof(void*) != 8 || size > kLongestApart || align > kLeastPlace / 8) return nullptr;
+  if (const unsigned left = __atomic_load_n(&pause, __ATOMIC_RELAXED)) {
+    __atomic_store_n(&pause, left - 1, __ATOMIC_RELAXED);
     return nullptr;
   }
   const base::KeepErrno keep;
-  const uint64_t place =
-      __atomic_fetch_add(&places, 1, __ATOMIC_RELAXED) * kApart + first_low() % (kApart / 4);
-  const uint64_t at = kApartFrom + place % (kApartEnd - kApartFrom);
-  char* start = reinterpret_cast<char*>(base::align_up(static_cast<uintptr_t>(at), align));
+  const uint64_t place = base::align_up(uint64_t{size} * 64, kLeastPlace);
+  const uint64_t at = first_low() % kLeastPlace + __atomic_fetch_add(&passed, place, __ATOMIC_RELAXED);
+  const uint64_t begin = kApartFrom + at % (kApartEnd - kApartFrom);
+  char* start = reinterpret_cast<char*>(base::align_up(static_cast<uintptr_t>(begin), align));
   void* got = calls.map(start - before, before + size, PROT_READ | PROT_WRITE, kNothing);
+  if (got == start - before) return start;
   if (got == MAP_FAILED) return nullptr;
-  const bool there = got == start - before;
-  __atomic_store_n(&misses, there ? 0 : misses + 1, __ATOMIC_RELAXED);
-  if (there) return start;
+  __atomic_store_n(&pause, kPause, __ATOMIC_RELAXED);
   calls.unmap(got, before + size);
   return nullptr;
 }
