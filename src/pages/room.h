@@ -2,7 +2,7 @@
 //
 // A *hole* is free slots whose address space the process has returned. Headers are never in one, so a late
 // look still finds a header. Its slots count as being purged until the hole is mapped again, if nobody else
-// has mapped its place.
+// has mapped its place. Holes are made and filled with growth_lock held, so no fork comes between.
 #ifndef HUMMOCK_PAGES_ROOM_H
 #define HUMMOCK_PAGES_ROOM_H
 
@@ -35,8 +35,8 @@ struct Added {
   size_t size;
 };
 
-// Maps a hole of so many slots, or a part of one. Called with growth_lock held, so that no two threads map
-// the same one. Null: there is none, or no room, or their places are taken.
+// Maps a hole of so many slots, or a part of one. growth_lock is held. Null: there is none, or no room, or
+// their places are taken.
 Added fill_hole(unsigned slots);
 
 // Returns a region's address space at the very end.

@@ -189,7 +189,6 @@ bool commit(void* address, size_t size) {
   return calls.virtual_alloc(address, size, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 
-// Windows takes back whole reservations only.
 // Reservations do not grow.
 void* map_apart(size_t, size_t, size_t) {
   return nullptr;
@@ -203,6 +202,7 @@ size_t room_left() {
   return 0;
 }
 
+// Windows takes back whole reservations only.
 bool unmap(void* address, size_t) {
   KeepError keep;
   MEMORY_BASIC_INFORMATION piece;
