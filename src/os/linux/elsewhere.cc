@@ -14,8 +14,8 @@
 
 #include "base/bits.h"
 #include "base/keep_errno.h"
+#include "os/linux/told.h"
 #include "os/os.h"
-#include "os/probe.h"
 
 namespace hummock::os {
 namespace {
@@ -151,10 +151,7 @@ void* map_apart(size_t size, size_t align, size_t before) {
   char* start = reinterpret_cast<char*>(base::align_up(static_cast<uintptr_t>(begin), align));
   void* got = calls.map(start - before, before + size, PROT_READ | PROT_WRITE, kNothing);
   if (got == MAP_FAILED) return nullptr;
-  if (got == start - before) {
-    HUMMOCK_PROBE2(hummock, map, start, size);
-    return start;
-  }
+  if (got == start - before) return told(start, size);
   __atomic_store_n(&pause, kPause, __ATOMIC_RELAXED);
   calls.unmap(got, before + size);
   return nullptr;

@@ -12,6 +12,7 @@
 
 #include "base/bits.h"
 #include "base/keep_errno.h"
+#include "os/linux/told.h"
 #include "os/linux/uncancelled.h"
 #include "os/os.h"
 #include "os/probe.h"
@@ -117,12 +118,12 @@ char* map_aligned_now(size_t size, size_t align, size_t before) {
   return cut == nullptr ? nullptr : cut + before;
 }
 
+}  // namespace
+
 void* told(void* mapped, size_t size) {
   if (mapped != nullptr) HUMMOCK_PROBE2(hummock, map, mapped, size);
   return mapped;
 }
-
-}  // namespace
 
 void* map(size_t size) {
   const base::KeepErrno keep;
