@@ -34,7 +34,8 @@ __attribute__((always_inline)) inline size_t room_in_own(const SlabHeader* slot,
 
 // The same for a block whose free goes to its slab's own list.
 inline size_t room_in_direct(const SlabHeader* slot, const void* p) {
-  if (owner_of(slot) != reinterpret_cast<uintptr_t>(thread_heap) + kDirect) return 0;
+  const Heap* heap = thread_heap;
+  if (owner_of(slot) != reinterpret_cast<uintptr_t>(heap) + kDirect) return 0;
   const slab::SizeClass& row = slab::row_of(slot - slot->back);
   const bool live =
       slab::is_start(slot, row.multiplier, p) && !slab::looks_free(slot - slot->back, const_cast<void*>(p));
