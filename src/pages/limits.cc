@@ -37,12 +37,6 @@ bool fits(size_t bytes, size_t limit) {
 
 }  // namespace
 
-void empty_caches() {
-  for (unsigned i = 0; i < kEntries; ++i) {
-    if (SlabHeader* span = close_entry(i)) give_span(span);
-  }
-}
-
 bool renew_limits_some() {
   if (__atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE)) return true;
   size_t group = 0;

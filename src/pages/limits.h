@@ -47,9 +47,6 @@ inline bool is_over_soft_limit() {
   return relaxed(limits.soft) != 0 && slots_within_limit() == 0;
 }
 
-// Gives the spans in the caches, which count as used, to the page heap.
-void empty_caches();
-
 // How many requests the hard limit refused.
 size_t limit_refusals();
 

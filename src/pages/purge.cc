@@ -213,17 +213,13 @@ bool purge_some(uint64_t before, size_t keep, Slice* slice) {
   return done && !dropped;
 }
 
-void flush_entry(unsigned number) {
-  if (SlabHeader* header = close_entry(number)) give_span(header);
-}
-
 // Flushes some of the span caches; all of them within a quarter of the decay time.
 void flush_some(uint64_t now, uint64_t decay) {
   constexpr unsigned kParts = 32;
   if (now - __atomic_load_n(&last_flush, __ATOMIC_RELAXED) < decay / 4 / kParts) return;
   __atomic_store_n(&last_flush, now, __ATOMIC_RELAXED);
   const unsigned first = __atomic_fetch_add(&next_flush, kEntries / kParts, __ATOMIC_RELAXED);
-  for (unsigned i = 0; i < kEntries / kParts; ++i) flush_entry((first + i) % kEntries);
+  for (unsigned i = 0; i < kEntries / kParts; ++i) empty_entry((first + i) % kEntries);
 }
 
 }  // namespace
@@ -283,7 +279,7 @@ bool purge_due(uint64_t now, unsigned* calls) {
 }
 
 void ask_trim(uint64_t now) {
-  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
+  empty_caches();
   set_relaxed(trim_before, now);
   set_relaxed(tick_time, now);
   set_relaxed(behind.value, true);
@@ -343,7 +339,7 @@ size_t purge_inside(const SlabHeader* slab, uint16_t pages) {
 
 bool purge_all(size_t keep) {
   os::Event().log("Flush request", nullptr, keep, 0, "to keep");
-  for (unsigned i = 0; i < kEntries; ++i) flush_entry(i);
+  empty_caches();
   // This call ignores what others free from now on.
   const uint64_t before = keep == 0 ? os::now_ms() : 0;
   const size_t most = keep == 0 ? SIZE_MAX : keep / kSlotSize;

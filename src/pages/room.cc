@@ -3,9 +3,9 @@
 #include "os/os.h"
 #include "os/region_log.h"
 #include "pages/backing.h"
-#include "pages/limits.h"
 #include "pages/region.h"
 #include "pages/runs.h"
+#include "pages/span_cache.h"
 
 namespace hummock::pages {
 namespace {

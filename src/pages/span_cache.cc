@@ -103,6 +103,14 @@ SlabHeader* keep_far(SlabHeader* span) {
   return before == span ? nullptr : keep_in_other(entry, before, span);
 }
 
+void empty_entry(unsigned number) {
+  if (SlabHeader* span = close_entry(number)) give_span(span);
+}
+
+void empty_caches() {
+  for (unsigned i = 0; i < kEntries; ++i) empty_entry(i);
+}
+
 uint32_t cached_slots() {
   uint32_t sum = 0;
   for (unsigned entry = 0; entry < kEntries; ++entry) {

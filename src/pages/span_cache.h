@@ -93,6 +93,10 @@ SlabHeader* close_entry(unsigned number);
 // could be opened. The caller owns the span that was in one of them; null: there was none.
 SlabHeader* take_excess(bool refused);
 
+// Closes an entry, or all, and gives the cached spans to the page heap, where they are free then.
+void empty_entry(unsigned number);
+void empty_caches();
+
 // The slots of all cached spans.
 uint32_t cached_slots();
 // Slots that were taken from the far cache so far.

@@ -12,7 +12,6 @@
 #include "address_space.h"
 #include "base/options.h"
 #include "pages/region.h"
-#include "pages/room.h"
 #include "support/figures.h"
 
 namespace {
