@@ -12,18 +12,13 @@ namespace {
 
 constexpr unsigned kLeastHole = (1 << 20) / kSlotSize;
 
-size_t hole_slots;  // in all holes; guarded by page_lock
-
+// Slots that are a hole, or will be, or a part of one.
 struct Hole {
   Region* region;  // null: none
   unsigned first, slots;
   char* start() const { return region->base + first * kSlotSize; }
   size_t size() const { return slots * kSlotSize; }
 };
-
-bool is_hole(const Region* region, unsigned slot) {
-  return (region->page[slot / kSlotsPerHugePage].holes >> slot % kSlotsPerHugePage & 1) != 0;
-}
 
 // Not in a region with memory that the user asked for, or that a fork would copy.
 bool may_be_hole(const SlabHeader* run) {
@@ -35,13 +30,10 @@ bool may_be_hole(const SlabHeader* run) {
   return true;
 }
 
-void set_hole(const Hole& hole, bool is_hole) {
+void mark(const Hole& hole, bool is_hole) {
   for_parts(hole.region, hole.first, hole.slots, [is_hole](HugePage* page, uint32_t mask, unsigned) {
     page->holes = is_hole ? page->holes | mask : page->holes & ~mask;
   });
-  const size_t slots = is_hole ? hole.slots : -size_t{hole.slots};
-  hole_slots += slots;
-  mapped_bytes -= slots * kSlotSize;
 }
 
 // One of the longest runs. From now on nobody takes its slots.
@@ -51,15 +43,29 @@ Hole begin_hole() {
   if (run == nullptr) return {};
   const Hole hole = {region_of(run), slot_of(run), run->slots};
   begin_purging(hole.region, hole.first, hole.slots);
-  set_hole(hole, true);
+  mark(hole, true);
   return hole;
 }
 
-// The slots are free again, and clean if their memory is gone.
-void end_hole(const Hole& hole, bool gone) {
+// It is one, or, if the system refused, free slots again.
+void settle_hole(const Hole& hole, bool made) {
   os::LockGuard guard(page_lock);
-  set_hole(hole, false);
-  end_purging(hole.region, hole.first, hole.slots, gone);
+  if (made) {
+    mapped_bytes -= hole.size();
+    join_hole(hole.region, hole.first, hole.slots);
+  } else {
+    mark(hole, false);
+    end_purging(hole.region, hole.first, hole.slots, false);
+  }
+}
+
+// A part that is mapped again becomes free slots.
+void end_hole(SlabHeader* hole, const Hole& part) {
+  os::LockGuard guard(page_lock);
+  mapped_bytes += part.size();
+  cut_hole(hole, part.first, part.slots);
+  mark(part, false);
+  end_purging(part.region, part.first, part.slots, true);
 }
 
 // The bytes that it returned; 0: nothing is free, or the system refused. growth_lock is held.
@@ -67,7 +73,9 @@ size_t make_hole() {
   const Hole hole = os::kMustCommit ? Hole{} : begin_hole();
   if (hole.region == nullptr) return 0;
   os::Event event;
-  if (!os::unmap(hole.start(), hole.size())) return end_hole(hole, false), 0;
+  const bool made = os::unmap(hole.start(), hole.size());
+  settle_hole(hole, made);
+  if (!made) return 0;
   event.log("Free", hole.start(), hole.size(), -static_cast<ptrdiff_t>(hole.size()), "free slots: no room");
   return hole.size();
 }
@@ -77,25 +85,9 @@ size_t possible_holes() {
   return slots_in_runs(kLeastHole) * kSlotSize;
 }
 
-// The next one of so many slots, in the order of the regions, or none.
-Hole find_hole(unsigned slots, const Hole& after) {
+SlabHeader* find_hole(unsigned slots, const SlabHeader* after) {
   os::LockGuard guard(page_lock);
-  Region* region = after.region == nullptr ? regions : after.region;
-  unsigned slot = after.first + after.slots;
-  for (; region != nullptr && hole_slots != 0; region = region->next, slot = 0) {
-    unsigned length = 0;
-    for (; slot < region->huge_pages * kSlotsPerHugePage; ++slot) {
-      if (is_hole(region, slot)) {
-        ++length;
-      } else if (length >= slots) {
-        break;
-      } else {
-        length = 0;
-      }
-    }
-    if (length >= slots) return {region, slot - length, length};
-  }
-  return {};
+  return next_hole(slots, after);
 }
 
 // Maps as much of the hole as is free and the system gives, at least so many slots, and says what. Counts
@@ -149,14 +141,15 @@ bool Room::make_holes(size_t left) {
 
 Added fill_hole(unsigned slots) {
   unsigned tries = 256;  // each fails if the program has mapped something there
-  Hole hole = find_hole(slots, {});
-  for (; hole.region != nullptr && tries != 0; hole = find_hole(slots, hole)) {
-    Hole part = hole;
+  SlabHeader* hole = find_hole(slots, nullptr);
+  for (; hole != nullptr && tries > 1; hole = find_hole(slots, hole)) {
+    --tries;  // the hole may be too short
+    Hole part = {region_of(hole), slot_of(hole), hole->slots};
     os::Event event;
     if (!map_part(&part, slots, &tries)) continue;
     keep_small(part.start(), part.size());
     event.log("Alloc SP", part.start(), part.size(), static_cast<ptrdiff_t>(part.size()), "slots, again");
-    end_hole(part, true);
+    end_hole(hole, part);
     return {part.start(), part.size()};
   }
   return {};

@@ -19,6 +19,7 @@ struct Lists {
   uint64_t nonempty = 0;  // bit i: of[i] has a member
 };
 constinit Lists lists[2];  // of runs without memory, and with some
+constinit Lists holes;
 
 constexpr unsigned kLookAt = 4;  // runs of a list: those of one length, or aligned alike, need no second look
 
@@ -29,21 +30,48 @@ bool is_warm(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].warm() >> slot % kSlotsPerHugePage & 1) != 0;
 }
 
-void enlist(Region* region, unsigned first, unsigned slots) {
-  SlabHeader* run = region->header(first);
+void push(Lists& all, SlabHeader* run, unsigned slots) {
   run->slots = (run + slots - 1)->slots = static_cast<uint16_t>(slots);
-  run->listed = first_warm(region, first, first + slots) != first + slots;
   const unsigned bin = bin_of(slots);
-  Lists& all = lists[run->listed];
   all.of[bin].push_front(run);
   all.nonempty |= uint64_t{1} << bin;
 }
 
-void unlist(SlabHeader* run) {
+void remove(Lists& all, SlabHeader* run) {
   const unsigned bin = bin_of(run->slots);
-  Lists& all = lists[run->listed];
   all.of[bin].remove(run);
   if (all.of[bin].empty()) all.nonempty &= ~(uint64_t{1} << bin);
+}
+
+void enlist(Region* region, unsigned first, unsigned slots) {
+  SlabHeader* run = region->header(first);
+  run->listed = first_warm(region, first, first + slots) != first + slots;
+  push(lists[run->listed], run, slots);
+}
+
+void unlist(SlabHeader* run) {
+  remove(lists[run->listed], run);
+}
+
+// Slots, and the slots of their kind on both sides, which leave their lists.
+struct Joined {
+  unsigned first, slots;
+};
+template <class IsAlike, class Leave>
+Joined join(Region* region, unsigned first, unsigned slots, IsAlike is_alike, Leave leave) {
+  const unsigned next = first + slots;
+  if (next < region->huge_pages * kSlotsPerHugePage && is_alike(region, next)) {
+    SlabHeader* after = region->header(next);
+    leave(after);
+    slots += after->slots;
+  }
+  if (is_alike(region, first - 1)) {
+    const unsigned before = region->header(first - 1)->slots;
+    first -= before;
+    slots += before;
+    leave(region->header(first));
+  }
+  return {first, slots};
 }
 
 SlabHeader* find_run(const Lists& all, unsigned slots, unsigned align) {
@@ -97,15 +125,14 @@ SlabHeader* longest_warm_run() {
 }
 
 size_t slots_in_runs(unsigned least) {
-  constexpr unsigned kMostLooks = 4096;
+  constexpr unsigned kMostLooks = 1024;
   size_t slots = 0;
   unsigned looks = 0;
-  for (unsigned bin = kBins; bin-- > bin_of(least);) {
-    for (const Lists& all : lists) {
-      for (const SlabHeader* run = all.of[bin].front(); run != nullptr && looks < kMostLooks;
-           run = run->next) {
+  for (const Lists& all : lists) {
+    for (unsigned bin = kBins; bin-- > bin_of(least);) {
+      for (const SlabHeader* run = all.of[bin].front(); run != nullptr; run = run->next) {
+        if (++looks > kMostLooks) return slots;
         slots += run->slots;
-        ++looks;
       }
     }
   }
@@ -113,7 +140,10 @@ size_t slots_in_runs(unsigned least) {
 }
 
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)) {
-  for (unsigned bin = kBins; bin-- > bin_of(least);) {
+  uint64_t bins = (lists[false].nonempty | lists[true].nonempty) >> bin_of(least) << bin_of(least);
+  while (bins != 0) {
+    const auto bin = static_cast<unsigned>(base::log2_floor(bins));
+    bins ^= uint64_t{1} << bin;
     for (const Lists& all : lists) {
       const SlabHeader* run = all.of[bin].front();
       for (unsigned looked = 0; run != nullptr && looked < kLookAt; run = run->next, ++looked) {
@@ -144,19 +174,28 @@ void cut_run(SlabHeader* run, unsigned first, unsigned slots) {
 }
 
 void join_run(Region* region, unsigned first, unsigned slots) {
-  const unsigned next = first + slots;
-  if (next < region->huge_pages * kSlotsPerHugePage && is_free(region, next)) {
-    SlabHeader* after = region->header(next);
-    unlist(after);
-    slots += after->slots;
-  }
-  if (is_free(region, first - 1)) {
-    const unsigned before = region->header(first - 1)->slots;
-    first -= before;
-    slots += before;
-    unlist(region->header(first));
-  }
-  enlist(region, first, slots);
+  const Joined joined = join(region, first, slots, is_free, unlist);
+  enlist(region, joined.first, joined.slots);
+}
+
+void join_hole(Region* region, unsigned first, unsigned slots) {
+  const Joined joined = join(region, first, slots, is_hole, [](SlabHeader* hole) { remove(holes, hole); });
+  push(holes, region->header(joined.first), joined.slots);
+}
+
+void cut_hole(SlabHeader* hole, unsigned first, unsigned slots) {
+  Region* region = region_of(hole);
+  const unsigned begin = slot_of(hole), end = begin + hole->slots;
+  remove(holes, hole);
+  if (begin < first) push(holes, hole, first - begin);
+  if (first + slots < end) push(holes, region->header(first + slots), end - first - slots);
+}
+
+SlabHeader* next_hole(unsigned slots, const SlabHeader* after) {
+  if (after != nullptr && after->next != nullptr) return after->next;
+  const unsigned least = after == nullptr ? bin_of(slots) : bin_of(after->slots) + 1;
+  const uint64_t bins = least == kBins ? 0 : holes.nonempty >> least << least;
+  return bins == 0 ? nullptr : holes.of[__builtin_ctzll(bins)].front();
 }
 
 SlabHeader* run_of(Region* region, unsigned slot) {

@@ -36,14 +36,29 @@ unsigned first_warm(const Region* region, unsigned first, unsigned end);
 // One of the longest runs that have memory; null: there is none.
 SlabHeader* longest_warm_run();
 
-// The slots of all runs of so many or more; of the first few thousand runs, where there are more.
+// The slots of all runs of so many or more; of 1,024 of them, where there are more.
 size_t slots_in_runs(unsigned least);
 
 // One of the longest runs of so many slots or more that `may` agrees to, of the first few of each length.
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run));
 
+// Holes (pages/room.h) have lists of their own, and lengths in their first and last headers as runs have.
+// Joins a hole with those on both sides.
+void join_hole(Region* region, unsigned first, unsigned slots);
+
+// Takes slots, which are no hole from now on, out of a hole. Leaves up to two shorter ones.
+void cut_hole(SlabHeader* hole, unsigned first, unsigned slots);
+
+// The first headers of all holes of so many slots, and of some that are a little shorter. Null: the first
+// one; null is returned after the last.
+SlabHeader* next_hole(unsigned slots, const SlabHeader* after);
+
 inline bool is_free(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].used >> slot % kSlotsPerHugePage & 1) == 0;
+}
+
+inline bool is_hole(const Region* region, unsigned slot) {
+  return (region->page[slot / kSlotsPerHugePage].holes >> slot % kSlotsPerHugePage & 1) != 0;
 }
 
 }  // namespace hummock::pages

@@ -2,6 +2,7 @@
 // calls, whatever the heap looks like. Nothing here asserts time; the clock is ours.
 #include <doctest/doctest.h>
 #include <hummock/hummock.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ uint64_t clock_ms = 3'600'000;
 // What a child counts, and its parent reads.
 struct Seen {
   uint64_t calls;  // to the system, of the call under way
+  uint64_t unmaps;
   uint64_t most_calls;
   uint64_t dirty;  // in the end
 };
@@ -36,7 +38,7 @@ void* map(void* hint, size_t size, int protection, int flags) {
   return ++seen->calls, real.map(hint, size, protection, flags);
 }
 int unmap(void* address, size_t size) {
-  return ++seen->calls, real.unmap(address, size);
+  return ++seen->calls, ++seen->unmaps, real.unmap(address, size);
 }
 int advise(void* address, size_t size, int advice) {
   return ++seen->calls, real.advise(address, size, advice);
@@ -79,7 +81,7 @@ std::vector<void*> fill(size_t mib, support::Random& random) {
 }
 
 template <class Work>
-void hold(Work work) {
+stepper::Counts stepped(Work work) {
   seen = static_cast<Seen*>(
       mmap(nullptr, sizeof(Seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   REQUIRE(seen != MAP_FAILED);
@@ -94,6 +96,12 @@ void hold(Work work) {
       &counts);
   REQUIRE(WIFEXITED(status));
   REQUIRE(WEXITSTATUS(status) == 0);
+  return counts;
+}
+
+template <class Work>
+void hold(Work work) {
+  const stepper::Counts counts = stepped(work);
   MESSAGE("calls measured: " << counts.calls[0] << ", most instructions: " << counts.most[0]
                              << ", most system calls: " << seen->most_calls);
   CHECK(counts.calls[0] > 100);
@@ -303,5 +311,44 @@ TEST_CASE("a thread's own frees, a million in turn and in any order, and mallocs
       for (size_t i = 0; i < blocks.size(); ++i) i % 256 == 0 ? give(blocks[i]) : hummock_free(blocks[i]);
       for (int i = 0; i < 500; ++i) give(take(16 + static_cast<size_t>(i) % 1000));
     });
+  }
+}
+
+// Each hole brings a part of the call's own memory, by one system call.
+TEST_CASE("small blocks have used up the addresses, and most are free: what needs holes does little more") {
+  support::HangGuard guard(1200);
+  constexpr uint64_t kForHole = 1000;
+  constexpr int kNoHoles = 0, kHoles = 1;
+  for (const size_t mib : {1024, 8192}) {
+    CAPTURE(mib);
+    const stepper::Counts counts = stepped([mib] {
+      const rlimit limit = {mib * kMiB, mib * kMiB};
+      if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(4);
+      std::vector<void*> blocks;
+      blocks.reserve(mib * 11);
+      while (void* p = hummock_malloc(100'000)) blocks.push_back(p);
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        if (i % 20 != 0) hummock_free(blocks[i]);
+      }
+      seen->unmaps = 0;
+      const auto take_large = [](int kind, size_t size) {
+        void* p = nullptr;
+        stepper::counted(kind, [&] { p = hummock_malloc(size); });
+        return p != nullptr;
+      };
+      for (const size_t size : {mib * kMiB / 25, mib * kMiB / 12}) {
+        if (!take_large(kHoles, size)) _exit(5);
+      }
+      for (int i = 0; i < 50; ++i) {
+        if (!take_large(kHoles, i % 2 == 0 ? 700'000 : 7 * kMiB)) _exit(6);
+      }
+      const uint64_t holes = seen->unmaps;
+      if (take_large(kNoHoles, mib * kMiB) || take_large(kNoHoles, kMiB * kMiB)) _exit(7);
+      if (holes < 20 || seen->unmaps != holes) _exit(8);
+    });
+    MESSAGE("most instructions of a call: " << counts.most[kNoHoles] << " without holes, "
+                                            << counts.most[kHoles] << " with some; holes: " << seen->unmaps);
+    CHECK(counts.most[kNoHoles] <= kMostInstructions);
+    CHECK(counts.sum[kHoles] <= counts.calls[kHoles] * kMostInstructions + seen->unmaps * kForHole);
   }
 }
