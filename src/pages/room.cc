@@ -63,7 +63,7 @@ void settle_hole(const Hole& hole, bool made) {
 void end_hole(SlabHeader* hole, const Hole& part) {
   os::LockGuard guard(page_lock);
   mapped_bytes += part.size();
-  cut_hole(hole, part.first, part.slots);
+  cut_run(hole, part.first, part.slots);
   mark(part, false);
   end_purging(part.region, part.first, part.slots, true);
 }

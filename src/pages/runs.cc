@@ -18,8 +18,9 @@ struct Lists {
   List of[kBins];
   uint64_t nonempty = 0;  // bit i: of[i] has a member
 };
-constinit Lists lists[2];  // of runs without memory, and with some
-constinit Lists holes;
+enum RunKind : uint8_t { kClean, kWarm, kHole };  // without memory, with some, without addresses
+constexpr RunKind kFree[] = {kClean, kWarm};
+constinit Lists lists[3];
 
 constexpr unsigned kLookAt = 4;  // runs of a list: those of one length, or aligned alike, need no second look
 
@@ -30,48 +31,39 @@ bool is_warm(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].warm() >> slot % kSlotsPerHugePage & 1) != 0;
 }
 
-void push(Lists& all, SlabHeader* run, unsigned slots) {
+void enlist(Region* region, unsigned first, unsigned slots, bool is_hole) {
+  SlabHeader* run = region->header(first);
   run->slots = (run + slots - 1)->slots = static_cast<uint16_t>(slots);
+  const bool warm = !is_hole && first_warm(region, first, first + slots) != first + slots;
+  run->run_kind = is_hole ? kHole : warm ? kWarm : kClean;
   const unsigned bin = bin_of(slots);
+  Lists& all = lists[run->run_kind];
   all.of[bin].push_front(run);
   all.nonempty |= uint64_t{1} << bin;
 }
 
-void remove(Lists& all, SlabHeader* run) {
+void unlist(SlabHeader* run) {
   const unsigned bin = bin_of(run->slots);
+  Lists& all = lists[run->run_kind];
   all.of[bin].remove(run);
   if (all.of[bin].empty()) all.nonempty &= ~(uint64_t{1} << bin);
 }
 
-void enlist(Region* region, unsigned first, unsigned slots) {
-  SlabHeader* run = region->header(first);
-  run->listed = first_warm(region, first, first + slots) != first + slots;
-  push(lists[run->listed], run, slots);
-}
-
-void unlist(SlabHeader* run) {
-  remove(lists[run->listed], run);
-}
-
-// Slots, and the slots of their kind on both sides, which leave their lists.
-struct Joined {
-  unsigned first, slots;
-};
-template <class IsAlike, class Leave>
-Joined join(Region* region, unsigned first, unsigned slots, IsAlike is_alike, Leave leave) {
+template <class IsAlike>
+void join(Region* region, unsigned first, unsigned slots, bool is_hole, IsAlike is_alike) {
   const unsigned next = first + slots;
   if (next < region->huge_pages * kSlotsPerHugePage && is_alike(region, next)) {
     SlabHeader* after = region->header(next);
-    leave(after);
+    unlist(after);
     slots += after->slots;
   }
   if (is_alike(region, first - 1)) {
     const unsigned before = region->header(first - 1)->slots;
     first -= before;
     slots += before;
-    leave(region->header(first));
+    unlist(region->header(first));
   }
-  return {first, slots};
+  enlist(region, first, slots, is_hole);
 }
 
 SlabHeader* find_run(const Lists& all, unsigned slots, unsigned align) {
@@ -93,7 +85,7 @@ unsigned place_in(SlabHeader* run, unsigned slots) {
   if (run->slots == slots) return first;
   const Region* region = region_of(run);
   const unsigned end = first + run->slots, last = end - slots;
-  const bool warm = run->listed, low = warm && is_warm(region, first),
+  const bool warm = run->run_kind == kWarm, low = warm && is_warm(region, first),
              high = warm && is_warm(region, end - 1);
   if (low != high) return low ? first : last;
   if (warm && !low) {
@@ -120,7 +112,7 @@ unsigned first_warm(const Region* region, unsigned first, unsigned end) {
 }
 
 SlabHeader* longest_warm_run() {
-  const Lists& all = lists[true];
+  const Lists& all = lists[kWarm];
   return all.nonempty == 0 ? nullptr : all.of[63 - __builtin_clzll(all.nonempty)].front();
 }
 
@@ -128,9 +120,9 @@ size_t slots_in_runs(unsigned least) {
   constexpr unsigned kMostLooks = 1024;
   size_t slots = 0;
   unsigned looks = 0;
-  for (const Lists& all : lists) {
+  for (const RunKind kind : kFree) {
     for (unsigned bin = kBins; bin-- > bin_of(least);) {
-      for (const SlabHeader* run = all.of[bin].front(); run != nullptr; run = run->next) {
+      for (const SlabHeader* run = lists[kind].of[bin].front(); run != nullptr; run = run->next) {
         if (++looks > kMostLooks) return slots;
         slots += run->slots;
       }
@@ -140,12 +132,12 @@ size_t slots_in_runs(unsigned least) {
 }
 
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)) {
-  uint64_t bins = (lists[false].nonempty | lists[true].nonempty) >> bin_of(least) << bin_of(least);
+  uint64_t bins = (lists[kClean].nonempty | lists[kWarm].nonempty) >> bin_of(least) << bin_of(least);
   while (bins != 0) {
     const auto bin = static_cast<unsigned>(base::log2_floor(bins));
     bins ^= uint64_t{1} << bin;
-    for (const Lists& all : lists) {
-      const SlabHeader* run = all.of[bin].front();
+    for (const RunKind kind : kFree) {
+      const SlabHeader* run = lists[kind].of[bin].front();
       for (unsigned looked = 0; run != nullptr && looked < kLookAt; run = run->next, ++looked) {
         if (may(run)) return run;
       }
@@ -155,9 +147,9 @@ const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)
 }
 
 Place find_place(unsigned slots, unsigned align) {
-  SlabHeader* run = find_run(lists[true], slots, align);
+  SlabHeader* run = find_run(lists[kWarm], slots, align);
   if (run == nullptr || run->slots - slots > 0) {
-    SlabHeader* clean = find_run(lists[false], slots, align);
+    SlabHeader* clean = find_run(lists[kClean], slots, align);
     if (run == nullptr || (clean != nullptr && run->slots > clean->slots + slots * kCleanCost)) run = clean;
   }
   if (run == nullptr) return {nullptr, 0};
@@ -168,34 +160,25 @@ Place find_place(unsigned slots, unsigned align) {
 void cut_run(SlabHeader* run, unsigned first, unsigned slots) {
   Region* region = region_of(run);
   const unsigned begin = slot_of(run), end = begin + run->slots;
+  const bool is_hole = run->run_kind == kHole;
   unlist(run);
-  if (begin < first) enlist(region, begin, first - begin);
-  if (first + slots < end) enlist(region, first + slots, end - first - slots);
+  if (begin < first) enlist(region, begin, first - begin, is_hole);
+  if (first + slots < end) enlist(region, first + slots, end - first - slots, is_hole);
 }
 
 void join_run(Region* region, unsigned first, unsigned slots) {
-  const Joined joined = join(region, first, slots, is_free, unlist);
-  enlist(region, joined.first, joined.slots);
+  join(region, first, slots, false, is_free);
 }
 
 void join_hole(Region* region, unsigned first, unsigned slots) {
-  const Joined joined = join(region, first, slots, is_hole, [](SlabHeader* hole) { remove(holes, hole); });
-  push(holes, region->header(joined.first), joined.slots);
-}
-
-void cut_hole(SlabHeader* hole, unsigned first, unsigned slots) {
-  Region* region = region_of(hole);
-  const unsigned begin = slot_of(hole), end = begin + hole->slots;
-  remove(holes, hole);
-  if (begin < first) push(holes, hole, first - begin);
-  if (first + slots < end) push(holes, region->header(first + slots), end - first - slots);
+  join(region, first, slots, true, is_hole);
 }
 
 SlabHeader* next_hole(unsigned slots, const SlabHeader* after) {
   if (after != nullptr && after->next != nullptr) return after->next;
   const unsigned least = after == nullptr ? bin_of(slots) : bin_of(after->slots) + 1;
-  const uint64_t bins = least == kBins ? 0 : holes.nonempty >> least << least;
-  return bins == 0 ? nullptr : holes.of[__builtin_ctzll(bins)].front();
+  const uint64_t bins = least == kBins ? 0 : lists[kHole].nonempty >> least << least;
+  return bins == 0 ? nullptr : lists[kHole].of[__builtin_ctzll(bins)].front();
 }
 
 SlabHeader* run_of(Region* region, unsigned slot) {

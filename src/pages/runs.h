@@ -1,6 +1,6 @@
 // A *run* is all free slots that are adjacent in a region, across huge pages. The first and the last header
-// of a run have its length in `slots`. The first is in the list of runs of about its length; `listed` says
-// whether that is a list of runs that have memory somewhere.
+// of a run have its length in `slots`. The first is in the list of runs of about its length that have memory
+// somewhere, or of those that have none. A hole (pages/room.h) is kept as a run of its own kind.
 //
 // A slot is in a run if its bit in HugePage::used is clear, except between a change of the bits and the call
 // of cut_run or join_run that belongs to it. page_lock is held for all of this.
@@ -20,8 +20,8 @@ struct Place {
 // for `align` 1 and at most 32 slots, a look at the first runs of two lists.
 Place find_place(unsigned slots, unsigned align);
 
-// Takes slots, which are used from now on, out of the run that begins with `run`. Leaves up to two shorter
-// runs.
+// Takes slots, which are used from now on, out of the run or hole that begins with `run`. Leaves up to two
+// shorter ones.
 void cut_run(SlabHeader* run, unsigned first, unsigned slots);
 
 // Joins slots that are free from now on with the free slots on both sides.
@@ -42,12 +42,8 @@ size_t slots_in_runs(unsigned least);
 // One of the longest runs of so many slots or more that `may` agrees to, of the first few of each length.
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run));
 
-// Holes (pages/room.h) have lists of their own, and lengths in their first and last headers as runs have.
-// Joins a hole with those on both sides.
+// Joins slots that are a hole from now on with the holes on both sides.
 void join_hole(Region* region, unsigned first, unsigned slots);
-
-// Takes slots, which are no hole from now on, out of a hole. Leaves up to two shorter ones.
-void cut_hole(SlabHeader* hole, unsigned first, unsigned slots);
 
 // The first headers of all holes of so many slots, and of some that are a little shorter. Null: the first
 // one; null is returned after the last.

@@ -88,7 +88,10 @@ struct SlabHeader {
   };
   uint16_t slots;     // slots of the span
   uint16_t capacity;  // blocks it has room for
-  bool listed;        // shared: it is in its shard's list. Guarded by the shard's lock.
+  union {
+    bool listed;       // shared: it is in its shard's list. Guarded by the shard's lock.
+    uint8_t run_kind;  // run: whose list it is in (pages/runs.cc)
+  };
   union {
     bool purging;  // slab: its owner purges pages, and takes none back meanwhile
     bool advised;  // huge: transparent huge pages were asked for
