@@ -134,7 +134,7 @@ size_t slots_in_runs(unsigned least) {
 const SlabHeader* longest_run(unsigned least, bool (*may)(const SlabHeader* run)) {
   uint64_t bins = (lists[kClean].nonempty | lists[kWarm].nonempty) >> bin_of(least) << bin_of(least);
   while (bins != 0) {
-    const auto bin = static_cast<unsigned>(base::log2_floor(bins));
+    const auto bin = static_cast<unsigned>(63 - __builtin_clzll(bins));  // size_t may be shorter
     bins ^= uint64_t{1} << bin;
     for (const RunKind kind : kFree) {
       const SlabHeader* run = lists[kind].of[bin].front();
