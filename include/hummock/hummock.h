@@ -75,7 +75,7 @@ HUMMOCK_EXPORT HUMMOCK_MALLOC HUMMOCK_ALLOC_SIZE(1, 2) void* hummock_calloc(size
  * returns NULL + ENOMEM and leaves the block untouched. A block cut to less than four fifths of its usable
  * size moves to a smaller one, so shrinking returns memory; one cut to 8 bytes or less is then only aligned
  * to 8. Where there is no memory to move to, it stays as it is, so shrinking does not fail (except in checked
- * mode). Large blocks grow in place or by remapping. */
+ * mode). Large blocks grow in place or by remapping; those of a first-class heap in place, or they move. */
 HUMMOCK_EXPORT HUMMOCK_NODISCARD HUMMOCK_ALLOC_SIZE(2) void* hummock_realloc(void* block,
                                                                              size_t size) HUMMOCK_NOEXCEPT;
 

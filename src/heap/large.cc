@@ -122,10 +122,7 @@ SlabHeader* resize_span(SlabHeader* header, size_t size, bool may_move) {
   return header;
 }
 
-}  // namespace
-
-void* resize_large(SlabHeader* header, size_t size, bool may_move) {
-  if (header->user != nullptr || size > size_t{PTRDIFF_MAX}) return nullptr;
+void* resize(SlabHeader* header, size_t size, bool may_move) {
   const bool is_huge = kind_of(header) == Kind::huge;
   if (is_huge ? size < kWorthAMapping && !creeps(header->bytes, size) : size <= slab::kMaxSmall)
     return nullptr;
@@ -135,6 +132,16 @@ void* resize_large(SlabHeader* header, size_t size, bool may_move) {
   if (now == nullptr || now == header)
     kind == Kind::huge ? pages::enter_mapping(header->start) : set_relaxed(header->kind, kind);
   return now == nullptr ? nullptr : now->start;
+}
+
+}  // namespace
+
+void* resize_large(SlabHeader* header, size_t size, bool may_move) {
+  if (size > size_t{PTRDIFF_MAX}) return nullptr;
+  UserHeap* owner = header->user;
+  if (owner == nullptr) return resize(header, size, may_move);
+  os::LockGuard guard(owner->lock);
+  return resize(header, size, false);  // what moves would leave the heap's list
 }
 
 }  // namespace hummock::heap

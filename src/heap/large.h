@@ -53,7 +53,8 @@ inline void free_span(const char* call, const Heap* heap, SlabHeader* header) {
 // Frees a claimed block; its first-class heap, if it has one, is locked.
 void release_large(SlabHeader* header, Kind kind);
 
-// Resizes in place, or by remapping if it `may_move`. Null: not possible, and the block is unchanged.
+// Resizes in place, or by remapping if it `may_move` and is no first-class heap's. Null: not possible, and the
+// block is unchanged.
 void* resize_large(SlabHeader* header, size_t size, bool may_move);
 
 }  // namespace hummock::heap

@@ -97,7 +97,8 @@ bool shares_memory(const char* variable);
 enum class Filled : uint8_t { yes, taken, refused };  // taken: something is there
 Filled map_if_free(void* place, size_t size);
 
-// How much more the process may map by its limit of address space (RLIMIT_AS); 0: it has none.
+// How much more the process may map by its limit of address space (RLIMIT_AS), or, if it has none, of data
+// (RLIMIT_DATA). 0: nothing, or there is no limit.
 size_t room_left();
 
 // Unmaps address space. False: refused (the process has no mapping left).

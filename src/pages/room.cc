@@ -69,11 +69,13 @@ void end_hole(SlabHeader* hole, const Hole& part) {
 }
 
 // The bytes that it returned; 0: nothing is free, or the system refused. growth_lock is held.
-size_t make_hole() {
+size_t make_hole(bool by_limit) {
   const Hole hole = os::kMustCommit ? Hole{} : begin_hole();
   if (hole.region == nullptr) return 0;
   os::Event event;
-  const bool made = os::unmap(hole.start(), hole.size());
+  // If mappings are what is lacking, a hole is of no use, and may not be filled again.
+  const bool helps = by_limit || os::has_mapping_left(hole.start(), hole.size());
+  const bool made = helps && os::unmap(hole.start(), hole.size());
   settle_hole(hole, made);
   if (!made) return 0;
   event.log("Free", hole.start(), hole.size(), -static_cast<ptrdiff_t>(hole.size()), "free slots: no room");
@@ -132,7 +134,7 @@ bool Room::make_holes(size_t left) {
   if (wanted_ > left + possible_holes()) return false;
   size_t made = 0, last;
   do {
-    last = make_hole();
+    last = make_hole(left != 0 || made_ + made != 0);
     made += last;
   } while (last != 0 && made + left < wanted_);
   made_ += made;

@@ -41,6 +41,18 @@ void limit_room() {
   if (setrlimit(RLIMIT_AS, &limit) != 0) abort();
 }
 
+// One is left, for what a region needs.
+void use_up_mappings() {
+  constexpr size_t kPages = 70'000;
+  const auto page = static_cast<size_t>(getpagesize());
+  auto* all = static_cast<char*>(
+      mmap(nullptr, kPages * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (all == MAP_FAILED) abort();
+  for (size_t i = 1; i < kPages && mprotect(all + i * page, page, PROT_READ) == 0; i += 2) {
+  }
+  if (mprotect(all + 11 * page, page, PROT_NONE) != 0) abort();
+}
+
 // libc's malloc has no room, either, so these stand here.
 char* blocks[2 * kRoom / 1000];
 size_t held;
@@ -139,6 +151,52 @@ TEST_CASE("a very large block grows as far as there is room") {
             size += kMiB;
           }
           return block[0] == 5 && size >= kRoom / 4 * 3 ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("a limit of data counts as one of address space does") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          const rlimit limit = {120 * kMiB, 120 * kMiB};
+          if (setrlimit(RLIMIT_DATA, &limit) != 0) return 1;
+          take_all(13 * kMiB);
+          if (held < 7) return 2;
+          free_all();
+          take_all(35 * kMiB);
+          return held == 3 ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("where mappings are what is lacking, no holes are made, and nothing is lost") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          use_up_mappings();
+          if (hummock_malloc(3 * kMiB) == nullptr) return 3;
+          take_all(kMiB);
+          free_all();
+          take_all(kMiB);
+          const size_t before = held;
+          free_all();
+          if (before < 8 || hummock_malloc(kHuge) != nullptr) return 1;
+          take_all(kMiB);
+          return holes() == 0 && held == before ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("a first-class heap's block grows in place where two would not fit") {
+  if (!runs_here()) return;
+  CHECK(in_child([] {
+          limit_room();
+          hummock_heap_t* heap = hummock_heap_create();
+          auto* block = static_cast<char*>(hummock_heap_malloc(heap, kRoom / 2));
+          if (block == nullptr) return 1;
+          block[0] = block[kRoom / 2 - 1] = 5;
+          auto* grown = static_cast<char*>(hummock_heap_realloc(heap, block, kRoom / 4 * 3));
+          if (grown == nullptr || grown[0] != 5 || grown[kRoom / 2 - 1] != 5) return 2;
+          grown[kRoom / 4 * 3 - 1] = 1;
+          if (hummock_heap_realloc(heap, grown, kRoom / 2) != grown) return 3;
+          hummock_heap_destroy(heap);
+          return hummock_malloc(kRoom / 2) != nullptr ? 0 : 4;
         }) == 0);
 }
 

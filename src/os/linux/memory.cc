@@ -273,7 +273,7 @@ const char* error_name(int error) {
 namespace {
 
 struct Sizes {
-  size_t mapped, resident;  // bytes
+  size_t mapped, resident, data;  // bytes
 };
 
 // Zeros if they cannot be read.
@@ -285,7 +285,7 @@ Sizes sizes() {
   char text[128];
   const ssize_t length = read(fd, text, sizeof text);
   close(fd);
-  size_t pages[2] = {};
+  size_t pages[6] = {};  // the others are of no interest here
   ssize_t i = 0;
   for (size_t& number : pages) {
     for (; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
@@ -293,7 +293,11 @@ Sizes sizes() {
     }
     ++i;
   }
-  return {pages[0] * page_size(), pages[1] * page_size()};
+  return {pages[0] * page_size(), pages[1] * page_size(), pages[5] * page_size()};
+}
+
+size_t left_of(const rlimit& limit, size_t used) {
+  return used != 0 && used < limit.rlim_cur ? static_cast<size_t>(limit.rlim_cur) - used : 0;
 }
 
 }  // namespace
@@ -304,10 +308,11 @@ size_t resident_bytes() {
 
 size_t room_left() {
   const base::KeepErrno keep;
-  rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-  const size_t mapped = sizes().mapped;
-  return mapped != 0 && mapped < limit.rlim_cur ? static_cast<size_t>(limit.rlim_cur) - mapped : 0;
+  rlimit space, data;
+  if (getrlimit(RLIMIT_AS, &space) != 0) return 0;
+  if (space.rlim_cur != RLIM_INFINITY) return left_of(space, sizes().mapped);
+  return getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY ? left_of(data, sizes().data)
+                                                                              : 0;
 }
 
 uint64_t random_word() {
