@@ -41,6 +41,7 @@ SlabHeader* take(size_t size, size_t align, bool* zeroed) {
     return pages::allocate_huge(good_size(size), align, zeroed);
   }
   *zeroed = span.zeroed;
+  span.header->partial = false;
   set_relaxed(span.header->kind, Kind::large);
   return span.header;
 }

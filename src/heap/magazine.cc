@@ -33,7 +33,7 @@ using slab::List;
 constexpr size_t kMostBytes = 512 << 10;  // of a magazine
 constexpr unsigned kMostBlocks = 1024;
 constexpr unsigned kLeastBlocks = 2;
-constexpr size_t kFirstBytes = 2 << 10;  // its first room
+constexpr size_t kFirstBytes = 2 << 10;  // its first room, beyond the blocks that need it
 constexpr unsigned kFirstBlocks = 8;
 constexpr unsigned kMostFlushed = 80;  // blocks in one step; a call makes at most two steps
 // A class is flushed, or asks for room again, after this many frees straight to slabs for each block that it
@@ -205,7 +205,7 @@ bool make_room(Heap* heap, unsigned size_class) {
   const unsigned most = most_blocks(size_class);
   const size_t size = block_size(size_class);
   const unsigned needed = count_held(bin);
-  unsigned wanted = limit == 0 ? needed + in_bounds(kFirstBytes / size, 1, kFirstBlocks) : 2 * limit;
+  unsigned wanted = limit == 0 ? needed + in_bounds(kFirstBytes / size, 0, kFirstBlocks) : 2 * limit;
   if (wanted < needed) wanted = needed;
   if (wanted > most) wanted = most;
   if (wanted < needed) return false;

@@ -120,6 +120,7 @@ void end(HugePage* page, bool done) {
   discount(page);
   page->unread |= ~page->dirty;  // what was clean has memory now, and reads as zeros
   page->dirty = ~uint32_t{0};
+  page->partial = 0;
   count(page);
   refile(page);
 }

@@ -64,6 +64,7 @@ void take_huge(HugePage* page, uint32_t mask) {
   discount(page);
   page->unread = (page->unread | ~page->dirty) & ~mask;
   page->dirty = ~uint32_t{0};
+  page->partial = 0;
   page->used |= mask;
   count(page);
   refile(page);
@@ -77,6 +78,7 @@ unsigned take(HugePage* page, uint32_t mask, unsigned slots) {
   page->used |= mask;
   page->dirty |= mask;
   page->unread &= ~mask;  // it may have been huge before
+  page->partial &= ~mask;
   refile(page);
   return slots - dirty;
 }
@@ -87,6 +89,11 @@ void give(HugePage* page, uint32_t mask, unsigned slots) {
   page->used &= ~mask;
   small ? add_dirty(static_cast<int32_t>(slots)) : count(page);
   refile(page);
+}
+
+void give_partial(HugePage* page, uint32_t mask, unsigned slots) {
+  give(page, mask, slots);
+  if (page->backing == Backing::small) page->partial |= mask;
 }
 
 // Slots that have no memory.
@@ -128,8 +135,9 @@ Span take_span(unsigned slots, unsigned align) {
   const Place place = find_place(slots, align);
   if (place.run == nullptr) return {nullptr, false};
   Region* region = region_of(place.run);
-  const bool zeroed = take_slots(place.run, place.first, slots);
   SlabHeader* header = region->header(place.first);
+  header->partial = slots == 1 && is_partial(region, place.first);
+  const bool zeroed = take_slots(place.run, place.first, slots);
   header->start = region->base + place.first * kSlotSize;
   header->slots = static_cast<uint16_t>(slots);
   header->bytes = slots * kSlotSize;
@@ -240,7 +248,7 @@ void release_span(SlabHeader* header) {
 
 void give_span(SlabHeader* header) {
   os::LockGuard guard(page_lock);
-  give_slots(region_of(header), slot_of(header), header->slots, give);
+  give_slots(region_of(header), slot_of(header), header->slots, header->partial ? give_partial : give);
 }
 
 void give_lifted(SlabHeader* header) {

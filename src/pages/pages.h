@@ -89,8 +89,9 @@ bool split_huge_page(const SlabHeader* slab);
 // Takes no lock.
 extern size_t used_slots;  // atomic, relaxed: written under the page heap's lock
 extern size_t huge_bytes;  // of mappings of their own; likewise
-// Bytes of slabs in use that no block was carved of, and those of them that may have memory all the same: see
-// note_untouched. Both atomic, relaxed; may be ahead of used_slots. They change together, so share a line.
+// Bytes of slabs in use that no block was carved of, or that were purged; and those of the former that may
+// have memory from an earlier use of the slot, which no purge finds. Both atomic, relaxed; may be ahead of
+// used_slots. They change together, so share a line.
 struct Untouched {
   size_t bytes, hidden;
 };
@@ -108,9 +109,8 @@ inline size_t bound_by_use(size_t least, size_t part) {
   const size_t share = relaxed(in_use_lately.value) / part;
   return share > least ? share : least;
 }
-// Changes the count of bytes of slabs in which no block was carved yet, or that were purged. `hidden`: they
-// may have memory from an earlier use of the slot, which no purge finds. Any thread.
-void note_untouched(ptrdiff_t bytes, bool hidden);
+// Changes these counts. Any thread.
+void note_untouched(ptrdiff_t bytes, ptrdiff_t hidden = 0);
 // Is more hidden than max(12 MiB, a quarter of what is in use) plus the regret of hidden pages?
 bool hides_much();
 

@@ -17,9 +17,10 @@ struct Region;
 // pages/runs.h.
 struct HugePage {
   uint32_t used;
-  uint32_t dirty;   // may hold memory; used slots count as dirty
-  uint32_t unread;  // dirty slots that nobody has used: their memory came with the huge page and is zero
-  uint8_t number;   // in its region
+  uint32_t dirty;    // may hold memory; used slots count as dirty
+  uint32_t unread;   // dirty slots that nobody has used: their memory came with the huge page and is zero
+  uint32_t partial;  // free dirty slots that a slab had: only their first `gone.touched` pages have memory
+  uint8_t number;    // in its region
   bool queued;
   bool collapsed;    // its memory is on a huge page, or a collapse is under way
   Backing backing;   // atomic, relaxed: read without the lock, as a hint

@@ -57,6 +57,10 @@ inline bool is_hole(const Region* region, unsigned slot) {
   return (region->page[slot / kSlotsPerHugePage].holes >> slot % kSlotsPerHugePage & 1) != 0;
 }
 
+inline bool is_partial(const Region* region, unsigned slot) {
+  return (region->page[slot / kSlotsPerHugePage].partial >> slot % kSlotsPerHugePage & 1) != 0;
+}
+
 }  // namespace hummock::pages
 
 #endif  // HUMMOCK_PAGES_RUNS_H

@@ -40,8 +40,8 @@ struct GonePages {
       remote;    // parts with blocks that others freed; valid while the remote word says so. Atomic, relaxed.
   uint16_t own;  // parts with the owner's free blocks, which count as not in use
   uint16_t seen;    // what heap/idle.cc saw here last: a hint. Atomic, relaxed.
-  uint8_t touched;  // small pages from the slot's start in which blocks were carved, now or before: a hint
-  bool hides;       // pages without carved blocks may have memory, too: see note_untouched
+  uint8_t touched;  // small pages from the slot's start that blocks took, now or before
+  bool hides;       // those behind may have memory, too
 };
 
 struct SlabHeader {
@@ -97,6 +97,7 @@ struct SlabHeader {
     bool advised;  // huge: transparent huge pages were asked for
   };
   bool fronted;      // huge: an inaccessible slot is before the headers
+  bool partial;      // free span: see HugePage. Its next user takes note.
   SlabHeader* prev;  // of `next`
   union {
     SlabHeader* huge_prev;

@@ -34,9 +34,9 @@ constexpr size_t kMostHidden = 12 << 20;
 
 }  // namespace
 
-void note_untouched(ptrdiff_t bytes, bool hides) {
+void note_untouched(ptrdiff_t bytes, ptrdiff_t hidden) {
   __atomic_fetch_add(&untouched.value.bytes, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
-  if (hides) __atomic_fetch_add(&untouched.value.hidden, static_cast<size_t>(bytes), __ATOMIC_RELAXED);
+  if (hidden != 0) __atomic_fetch_add(&untouched.value.hidden, static_cast<size_t>(hidden), __ATOMIC_RELAXED);
 }
 
 bool hides_much() {

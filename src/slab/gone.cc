@@ -39,7 +39,7 @@ bool can_purge(const SlabHeader* slab, unsigned pages) {
 }
 
 void note_gone(const SlabHeader* slab, uint32_t blocks) {
-  pages::note_untouched(static_cast<ptrdiff_t>(size_t{blocks} * row_of(slab).block_size), false);
+  pages::note_untouched(static_cast<ptrdiff_t>(size_t{blocks} * row_of(slab).block_size));
 }
 
 namespace {

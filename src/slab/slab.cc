@@ -24,7 +24,7 @@ List link_up(SlabHeader* slab, Range range) {
 // Blocks whose pages are gone are in use again, or their slab ends. Returns their bytes.
 size_t note_back(const SlabHeader* slab, size_t blocks) {
   const size_t bytes = blocks * row_of(slab).block_size;
-  pages::note_untouched(-static_cast<ptrdiff_t>(bytes), false);
+  pages::note_untouched(-static_cast<ptrdiff_t>(bytes));
   return bytes;
 }
 
@@ -53,16 +53,32 @@ constexpr size_t kMostCarved = 16;
 size_t carve_end(const SlabHeader* slab, size_t begin) {
   const size_t page = base::align_down(begin + kSmallPage, kSmallPage);
   const size_t most = base::align_down(begin + row_of(slab).block_size * kMostCarved, kSmallPage);
-  const size_t touched = slab->gone.touched * kSmallPage;
+  const size_t touched = slab->carved == 0 ? 0 : slab->gone.touched * kSmallPage;
   const size_t end = touched < most ? touched : most;
   return end > page ? end : page;
 }
 
-// The memory of a slab of one slot in which no block was carved yet, in whole quarters: all threads add to
-// that count, and would wait for each other if they did so at each page.
-ptrdiff_t untouched_bytes(const SlabHeader* slab) {
-  const size_t end = slab->carved == 0 ? 0 : offset_of(slab, slab->carved);
-  return static_cast<ptrdiff_t>(kSlotSize - base::align_up(end, kSlotSize / 4));
+constexpr size_t kQuarter = kSlotSize / 4;
+
+size_t carved_bytes(const SlabHeader* slab) {
+  return offset_of(slab, slab->carved);
+}
+
+struct Uncarved {
+  ptrdiff_t bytes, hidden;  // as pages::Untouched has them
+};
+// What a slab adds to these: nothing, unless it is one slot and has handed out blocks. In whole quarters,
+// because all threads add to them, and would wait for each other if they did so at each page.
+Uncarved uncarved(const SlabHeader* slab) {
+  if (slab->slots != 1 || slab->carved == 0) return {0, 0};
+  const size_t end = base::align_up(carved_bytes(slab), kQuarter);
+  const size_t memory = slab->gone.hides ? kSlotSize : slab->gone.touched * kSmallPage;
+  return {static_cast<ptrdiff_t>(kSlotSize - end), memory > end ? static_cast<ptrdiff_t>(memory - end) : 0};
+}
+
+void note_change(const Uncarved& before, const Uncarved& now) {
+  if (now.bytes == before.bytes) return;
+  pages::note_untouched(now.bytes - before.bytes, now.hidden - before.hidden);
 }
 
 // Called only when no carved block is free, so that all of them are in use afterwards.
@@ -73,19 +89,17 @@ List carve(SlabHeader* slab) {
   const size_t stop = carve_end(slab, begin);
   const size_t end = first_from(slab, stop);
   const Range range = {carved, end > carved ? end : carved + 1};
-  if (slab->slots == 1) {
-    const auto pages = static_cast<uint8_t>(stop / kSmallPage);
-    if (pages > slab->gone.touched) slab->gone.touched = pages;
-  }
   const List list = link_up(slab, range);
-  const ptrdiff_t before = untouched_bytes(slab);
+  const Uncarved before = uncarved(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
-  const ptrdiff_t more = slab->slots == 1 ? before - untouched_bytes(slab) : 0;
-  if (more != 0) {
-    pages::note_untouched(-more, slab->gone.hides);
-    // Not for a slab's first quarter.
-    if (!slab->gone.hides && carved != 0)
-      pages::hidden_regret.value.note_needed(static_cast<size_t>(more) / kSmallPage);
+  const auto pages = static_cast<uint8_t>(base::divide_up(carved_bytes(slab), part_bytes(slab)));
+  const bool fresh = pages > slab->gone.touched && !slab->gone.hides;
+  if (pages > slab->gone.touched) slab->gone.touched = pages;
+  const Uncarved now = uncarved(slab);
+  note_change(before, now);
+  // Not for a slab's first quarter.
+  if (fresh && now.bytes < before.bytes) {
+    pages::hidden_regret.value.note_needed(static_cast<size_t>(before.bytes - now.bytes) / kSmallPage);
   }
   slab->live = slab->carved;
   open_frees(slab);
@@ -146,13 +160,20 @@ void open_frees(SlabHeader* slab) {
 
 namespace {
 
-// Memory that an earlier use of the slot left is hidden under the slab, or purged if too much is hidden.
+// Memory that an earlier use of the slot left is hidden under the slab, or purged if too much is hidden. The
+// first block's pages stay, because it is handed out next.
 void see_to_untouched(SlabHeader* slab, bool zeroed) {
-  const bool much = !zeroed && !pages::is_behind() && pages::hides_much() && pages::can_purge_inside(slab);
-  if (much) pages::hidden_regret.value.note_purged(pages::purge_inside(slab, UINT16_MAX) / kSmallPage);
-  slab->gone.hides = !zeroed && !much;
-  if (!slab->gone.hides) slab->gone.touched = 0;
-  pages::note_untouched(kSlotSize, slab->gone.hides);
+  GonePages& gone = slab->gone;
+  gone.hides = !zeroed && !slab->partial;
+  if (zeroed) gone.touched = 0;
+  const size_t memory = gone.hides ? kSlotSize : gone.touched * kSmallPage;
+  const size_t first = base::align_up(offset_of(slab, 1), kSmallPage);
+  const bool much = memory >= first + kQuarter && !pages::is_behind() && pages::hides_much();
+  if (!much || !pages::can_purge_inside(slab)) return;
+  const auto behind = static_cast<uint16_t>(UINT16_MAX << first / kSmallPage);
+  pages::hidden_regret.value.note_purged(pages::purge_inside(slab, behind) / kSmallPage);
+  gone.hides = false;
+  gone.touched = static_cast<uint8_t>(first / kSmallPage);
 }
 
 }  // namespace
@@ -162,11 +183,6 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   const pages::Span span = pages::allocate_span(row.slots);
   SlabHeader* slab = span.header;
   if (slab == nullptr) return nullptr;
-  if (row.slots == 1) {
-    see_to_untouched(slab, span.zeroed);
-  } else {
-    slab->gone.touched = 0;
-  }
   slab->bin = nullptr;
   slab->free = end_of(slab);
   slab->live = 0;
@@ -179,6 +195,12 @@ SlabHeader* create(unsigned size_class, Kind kind) {
   }
   close_frees(slab);
   slab->size_class = static_cast<uint8_t>(size_class);
+  if (row.slots == 1) {
+    see_to_untouched(slab, span.zeroed);
+  } else {
+    slab->gone.touched = 0;
+    slab->gone.hides = true;
+  }
   set_relaxed(slab->own_tried, 0u);
   slab->full = slab->listed = slab->purging = false;
   set_relaxed(slab->gone.own, uint16_t{0});
@@ -199,7 +221,8 @@ void destroy(SlabHeader* slab) {
   // many slabs one after another, and there that would raise the bound for memory that nobody needs.
   if (slab->gone.own != 0)
     note_needed(&pages::ended_regret.value, note_back(slab, count_gone(slab, slab->gone.own)));
-  if (slab->slots == 1) pages::note_untouched(-untouched_bytes(slab), slab->gone.hides);
+  note_change(uncarved(slab), {0, 0});
+  slab->partial = slab->slots == 1 && !slab->gone.hides;
   set_owner(slab, kNobody);
   slab->start -= reinterpret_cast<uintptr_t>(slab->start) % kSlotSize;
   set_relaxed(slab->kind, Kind::free);
