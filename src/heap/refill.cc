@@ -181,17 +181,19 @@ __attribute__((always_inline)) inline void* refill_now(Heap* heap, unsigned size
   }
   slab::Rest& rest = heap->rest[size_class];
   if (rest.count != 0) return take_from_rest(heap, size_class, slab_of_rest(heap, size_class));
+  bool many = false;
   for (;;) {
     if (current != nullptr) {
       if (!is_as_wanted(heap, current)) own(heap, current);
       slab::List list = slab::take_own(current);
       if (list.first == nullptr && (rest.count != 0 || slab::gather(current, &rest)))
         return take_from_rest(heap, size_class, current);
-      if (list.first == nullptr) list = slab::take_fresh(current);
+      if (list.first == nullptr) list = slab::take_fresh(current, many);
       if (list.first != nullptr) return fill_bin(heap, size_class, list);
       SlabHeader* spent = current;
       current = nullptr;
       retire(heap, spent);
+      many = true;
     }
     current = next_slab(heap, size_class);
     if (current == nullptr) return nullptr;

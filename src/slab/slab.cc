@@ -49,11 +49,13 @@ List take_gone(SlabHeader* slab) {
 constexpr size_t kMostCarved = 16;
 
 // Where to stop, in bytes from the slot's start: after one page of memory that was never used, so that
-// nothing is touched before it is needed; later where an earlier slab of the slot touched the memory.
-size_t carve_end(const SlabHeader* slab, size_t begin) {
+// nothing is touched before it is needed; later where an earlier slab of the slot touched the memory, but
+// there, too, a class that needs few blocks gets few.
+size_t carve_end(const SlabHeader* slab, size_t begin, bool many) {
   const size_t page = base::align_down(begin + kSmallPage, kSmallPage);
-  const size_t most = base::align_down(begin + row_of(slab).block_size * kMostCarved, kSmallPage);
-  const size_t touched = slab->carved == 0 ? 0 : slab->gone.touched * kSmallPage;
+  const size_t blocks = !many && slab->carved < kMostCarved ? slab->carved : kMostCarved;
+  const size_t most = base::align_down(begin + row_of(slab).block_size * blocks, kSmallPage);
+  const size_t touched = slab->gone.touched * kSmallPage;
   const size_t end = touched < most ? touched : most;
   return end > page ? end : page;
 }
@@ -82,11 +84,11 @@ void note_change(const Uncarved& before, const Uncarved& now) {
 }
 
 // Called only when no carved block is free, so that all of them are in use afterwards.
-List carve(SlabHeader* slab) {
+List carve(SlabHeader* slab, bool many) {
   // It ends at the end of a page, so that few blocks share a page with blocks carved before or after.
   const size_t carved = slab->carved;
   const size_t begin = offset_of(slab, carved);
-  const size_t stop = carve_end(slab, begin);
+  const size_t stop = carve_end(slab, begin, many);
   const size_t end = first_from(slab, stop);
   const Range range = {carved, end > carved ? end : carved + 1};
   const List list = link_up(slab, range);
@@ -337,9 +339,9 @@ List take_some(SlabHeader* slab, Rest* rest) {
   return {cut(slab, &rest->first, most), most};
 }
 
-List take_fresh(SlabHeader* slab) {
+List take_fresh(SlabHeader* slab, bool many) {
   if (slab->gone.own != 0) return slab->purging ? List{nullptr, 0} : take_gone(slab);
-  return slab->carved < slab->capacity ? carve(slab) : List{nullptr, 0};
+  return slab->carved < slab->capacity ? carve(slab, many) : List{nullptr, 0};
 }
 
 bool take_remote(SlabHeader* slab, uint64_t left, uint32_t least, Returned* returned) {

@@ -82,8 +82,8 @@ inline void* take_one(Rest* rest, const heap::Bin* bin) {
 }
 
 // Takes free blocks of a page that is gone, or else memory that was never used. They count as in use from now
-// on; none if there is neither. Bounded steps.
-List take_fresh(SlabHeader* slab);
+// on; none if there is neither. Bounded steps. `many`: the class has used up another slab already.
+List take_fresh(SlabHeader* slab, bool many);
 
 // So many free blocks make the slab worth another look, or worth adopting.
 inline uint32_t worth_while(const SlabHeader* slab) {
