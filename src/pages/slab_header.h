@@ -40,7 +40,7 @@ struct GonePages {
       remote;    // parts with blocks that others freed; valid while the remote word says so. Atomic, relaxed.
   uint16_t own;  // parts with the owner's free blocks, which count as not in use
   uint16_t seen;    // what heap/idle.cc saw here last: a hint. Atomic, relaxed.
-  uint8_t touched;  // small pages from the slot's start that blocks took, now or before
+  uint8_t touched;  // of one slot: small pages from its start that blocks took, now or before
   bool hides;       // those behind may have memory, too
 };
 
