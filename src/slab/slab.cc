@@ -71,7 +71,7 @@ struct Uncarved {
 };
 // What a slab adds to these: nothing, unless it is one slot and has handed out blocks. In whole quarters,
 // because all threads add to them, and would wait for each other if they did so at each page.
-Uncarved uncarved(const SlabHeader* slab) {
+inline Uncarved uncarved(const SlabHeader* slab) {
   if (slab->slots != 1 || slab->carved == 0) return {0, 0};
   const size_t end = base::align_up(carved_bytes(slab), kQuarter);
   const size_t memory = slab->gone.hides ? kSlotSize : slab->gone.touched * kSmallPage;
