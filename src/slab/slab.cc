@@ -83,6 +83,14 @@ void note_change(const Uncarved& before, const Uncarved& now) {
   pages::note_untouched(now.bytes - before.bytes, now.hidden - before.hidden);
 }
 
+// Pages that have no memory are handed out. A purge of what was hidden may have taken it, and was in vain
+// then. A slab's first quarter does not count: wherever slabs come and go, somebody needs that.
+void note_fresh(unsigned known, unsigned pages) {
+  constexpr unsigned kFirst = kQuarter / kSmallPage;
+  if (known < kFirst) known = kFirst;
+  if (pages > known) pages::hidden_regret.value.note_needed(pages - known);
+}
+
 // Called only when no carved block is free, so that all of them are in use afterwards.
 List carve(SlabHeader* slab, bool many) {
   // It ends at the end of a page, so that few blocks share a page with blocks carved before or after.
@@ -95,14 +103,11 @@ List carve(SlabHeader* slab, bool many) {
   const Uncarved before = uncarved(slab);
   set_relaxed(slab->carved, static_cast<uint16_t>(range.end));
   const auto pages = static_cast<uint8_t>(base::divide_up(carved_bytes(slab), part_bytes(slab)));
-  const bool fresh = pages > slab->gone.touched && !slab->gone.hides;
-  if (pages > slab->gone.touched) slab->gone.touched = pages;
-  const Uncarved now = uncarved(slab);
-  note_change(before, now);
-  // Not for a slab's first quarter.
-  if (fresh && now.bytes < before.bytes) {
-    pages::hidden_regret.value.note_needed(static_cast<size_t>(before.bytes - now.bytes) / kSmallPage);
+  if (pages > slab->gone.touched) {
+    if (!slab->gone.hides) note_fresh(slab->gone.touched, pages);
+    slab->gone.touched = pages;
   }
+  note_change(before, uncarved(slab));
   slab->live = slab->carved;
   open_frees(slab);
   return list;

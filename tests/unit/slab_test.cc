@@ -7,6 +7,7 @@
 
 #include "os/os.h"
 #include "pages/region.h"
+#include "pages/regret.h"
 #include "pages/runs.h"
 #include "pages/span_cache.h"
 #include "slab/slab.h"
@@ -124,6 +125,12 @@ TEST_CASE("what is hidden under slabs is purged once, but not what they hand out
   CHECK(make(64) == last);
   CHECK(advises == 1);
   carve(last);
+  slab::destroy(last);
+  // A slab that needs more of the slot regrets the purge: eight pages but for the first quarter's four.
+  const size_t regretted = pages::hidden_regret.value.bytes();
+  CHECK(make(32 << 10) == last);
+  CHECK(carve(last) == 1);
+  CHECK(pages::hidden_regret.value.bytes() - regretted == 4 * kSmallPage);
   // Nor is there anything worth it behind a block of 60 KiB.
   slabs.push_back(make(60 << 10));
   CHECK(slabs.back()->slots == 1);
