@@ -174,13 +174,13 @@ void see_to_untouched(SlabHeader* slab, bool zeroed) {
   gone.hides = !zeroed && !slab->partial;
   if (zeroed) gone.touched = 0;
   const size_t memory = gone.hides ? kSlotSize : gone.touched * kSmallPage;
-  const size_t first = base::align_up(offset_of(slab, 1), kSmallPage);
-  const bool much = memory >= first + kQuarter && !pages::is_behind() && pages::hides_much();
+  const auto first = static_cast<unsigned>(base::divide_up(offset_of(slab, 1), kSmallPage));  // pages
+  const bool much = memory >= first * kSmallPage + kQuarter && !pages::is_behind() && pages::hides_much();
   if (!much || !pages::can_purge_inside(slab)) return;
-  const auto behind = static_cast<uint16_t>(UINT16_MAX << first / kSmallPage);
+  const auto behind = static_cast<uint16_t>(UINT16_MAX & ~base::low_mask(first));
   pages::hidden_regret.value.note_purged(pages::purge_inside(slab, behind) / kSmallPage);
   gone.hides = false;
-  gone.touched = static_cast<uint8_t>(first / kSmallPage);
+  gone.touched = static_cast<uint8_t>(first);
 }
 
 }  // namespace

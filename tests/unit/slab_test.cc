@@ -110,7 +110,7 @@ TEST_CASE("what is hidden under slabs is purged once, but not what they hand out
   std::vector<SlabHeader*> slabs;
   os::calls.advise = advise;
   advises = 0;
-  while (advises == 0 && slabs.size() < 8 * kTogether) {
+  while (advises == 0 && slabs.size() / 8 < kTogether) {
     if (slabs.size() % kTogether == 0) spoil_slots(kTogether);
     slabs.push_back(make(64));
     slabs.back()->start[0] = 1;  // the memory is there
