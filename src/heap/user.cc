@@ -32,7 +32,7 @@ SlabHeader* add_slab(UserHeap* heap, unsigned size_class) {
 bool carve_more(SlabHeader* slab) {
   // Others free here with the lock held, so nothing comes back any other way.
   slab::check_none_returned(slab);
-  const slab::List list = slab::take_fresh(slab, false);
+  const slab::List list = slab::take_fresh(slab, slab->carved != 0);
   if (list.first == nullptr) return false;
   slab->free = list.first;
   slab->live = static_cast<uint16_t>(slab->live - list.count);

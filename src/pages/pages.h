@@ -111,7 +111,7 @@ inline size_t bound_by_use(size_t least, size_t part) {
 }
 // Changes these counts. Any thread.
 void note_untouched(ptrdiff_t bytes, ptrdiff_t hidden = 0);
-// Is more hidden than max(12 MiB, a quarter of what is in use) plus the regret of hidden pages?
+// Is more hidden than max(8 MiB, a sixteenth of what is in use) plus the regret of hidden pages?
 bool hides_much();
 
 // ---- Figures ------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ base::OwnLine<size_t> in_use_lately;
 
 namespace {
 
-constexpr size_t kMostHidden = 12 << 20;
+constexpr size_t kMostHidden = 8 << 20;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void note_untouched(ptrdiff_t bytes, ptrdiff_t hidden) {
 bool hides_much() {
   const size_t bytes = relaxed(untouched.value.hidden);
   if (bytes <= kMostHidden) return false;
-  return bytes > bound_by_use(kMostHidden, 4) + bound_regret(hidden_regret.value.bytes());
+  return bytes > bound_by_use(kMostHidden, 16) + bound_regret(hidden_regret.value.bytes());
 }
 
 // One lock after the other: a figure may be a little older than the next.

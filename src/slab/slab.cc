@@ -70,16 +70,18 @@ struct Uncarved {
   ptrdiff_t bytes, hidden;  // as pages::Untouched has them
 };
 // What a slab adds to these: nothing, unless it is one slot and has handed out blocks. In whole quarters,
-// because all threads add to them, and would wait for each other if they did so at each page.
+// because all threads add to them, and would wait for each other if they did so at each page. So up to a
+// quarter more counts as hidden.
 inline Uncarved uncarved(const SlabHeader* slab) {
   if (slab->slots != 1 || slab->carved == 0) return {0, 0};
-  const size_t end = base::align_up(carved_bytes(slab), kQuarter);
+  const size_t end = carved_bytes(slab);
   const size_t memory = slab->gone.hides ? kSlotSize : slab->gone.touched * kSmallPage;
-  return {static_cast<ptrdiff_t>(kSlotSize - end), memory > end ? static_cast<ptrdiff_t>(memory - end) : 0};
+  const size_t hidden = memory < end + kSmallPage ? 0 : memory - base::align_down(end, kQuarter);
+  return {static_cast<ptrdiff_t>(kSlotSize - base::align_up(end, kQuarter)), static_cast<ptrdiff_t>(hidden)};
 }
 
 void note_change(const Uncarved& before, const Uncarved& now) {
-  if (now.bytes == before.bytes) return;
+  if (now.bytes == before.bytes && now.hidden == before.hidden) return;
   pages::note_untouched(now.bytes - before.bytes, now.hidden - before.hidden);
 }
 
@@ -175,7 +177,7 @@ void see_to_untouched(SlabHeader* slab, bool zeroed) {
   if (zeroed) gone.touched = 0;
   const size_t memory = gone.hides ? kSlotSize : gone.touched * kSmallPage;
   const auto first = static_cast<unsigned>(base::divide_up(offset_of(slab, 1), kSmallPage));  // pages
-  const bool much = memory >= first * kSmallPage + kQuarter && !pages::is_behind() && pages::hides_much();
+  const bool much = memory > first * kSmallPage && !pages::is_behind() && pages::hides_much();
   if (!much || !pages::can_purge_inside(slab)) return;
   const auto behind = static_cast<uint16_t>(UINT16_MAX & ~base::low_mask(first));
   pages::hidden_regret.value.note_purged(pages::purge_inside(slab, behind) / kSmallPage);

@@ -131,8 +131,8 @@ TEST_CASE("what is hidden under slabs is purged once, but not what they hand out
   CHECK(make(32 << 10) == last);
   CHECK(carve(last) == 1);
   CHECK(pages::hidden_regret.value.bytes() - regretted == 4 * kSmallPage);
-  // Nor is there anything worth it behind a block of 60 KiB.
-  slabs.push_back(make(60 << 10));
+  // Nor is there anything behind a block of 64 KiB.
+  slabs.push_back(make(64 << 10));
   CHECK(slabs.back()->slots == 1);
   CHECK(advises == 1);
   os::calls.advise = real.advise;
