@@ -1,4 +1,4 @@
-// What is wrong with a slab: walked with a bitmap, only when a check has failed already.
+// What is wrong with a slab or a pointer into it, once a check has failed. A slab is walked with a bitmap.
 #include "base/message.h"
 #include "slab/slab.h"
 
@@ -16,6 +16,22 @@ struct Seen {
 };
 
 }  // namespace
+
+void check_block(const SlabHeader* slab, const void* block, const char* call, End end) {
+  if (__builtin_expect(is_block(slab, block), true)) return;
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start);
+  const SizeClass& row = row_of(slab);
+  const size_t index = block_index(row, offset);
+  base::Line line;
+  line << call << "(" << block << "): ";
+  if (stands_in(slab, block) && index < relaxed(slab->carved)) {
+    line << "points " << (offset - index * row.block_size) << " bytes into a block of " << row.block_size
+         << " bytes at " << static_cast<const void*>(slab->start + index * row.block_size);
+  } else {
+    line << "points into a slab of " << row.block_size << "-byte blocks where no block was ever handed out";
+  }
+  end(line << see_more());
+}
 
 void double_free(const SlabHeader* slab, const void* block, const char* call, End end) {
   end(base::Line() << call << "(" << block << "): double free: the block of " << row_of(slab).block_size

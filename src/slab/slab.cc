@@ -1,6 +1,5 @@
 #include "slab/slab.h"
 
-#include "base/message.h"
 #include "pages/regret.h"
 #include "slab/gone.h"
 
@@ -393,22 +392,6 @@ void check_empty(SlabHeader* slab, const Returned& returned) {
   const uint32_t gone = returned.gone == 0 ? 0 : count_gone(slab, returned.gone);
   Rest rest = {returned.chain, returned.count - gone, 0, Rest::Links::remote};
   if (rest.count != 0 && rest.count <= kMostChecked) relink(slab, &rest, rest.count, end_of(slab));
-}
-
-void check_block(const SlabHeader* slab, const void* block, const char* call, End end) {
-  if (__builtin_expect(is_block(slab, block), true)) return;
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(block) - slab->start);
-  const SizeClass& row = row_of(slab);
-  const size_t index = block_index(row, offset);
-  base::Line line;
-  line << call << "(" << block << "): ";
-  if (stands_in(slab, block) && index < relaxed(slab->carved)) {
-    line << "points " << (offset - index * row.block_size) << " bytes into a block of " << row.block_size
-         << " bytes at " << static_cast<const void*>(slab->start + index * row.block_size);
-  } else {
-    line << "points into a slab of " << row.block_size << "-byte blocks where no block was ever handed out";
-  }
-  end(line << see_more());
 }
 
 }  // namespace hummock::slab

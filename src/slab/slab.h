@@ -82,7 +82,8 @@ inline void* take_one(Rest* rest, const heap::Bin* bin) {
 }
 
 // Takes free blocks of a page that is gone, or else memory that was never used. They count as in use from now
-// on; none if there is neither. Bounded steps. `many`: the class has used up another slab already.
+// on; none if there is neither. Bounded steps. `many`: much is wanted, as another slab or the first part of
+// this one is used up.
 List take_fresh(SlabHeader* slab, bool many);
 
 // So many free blocks make the slab worth another look, or worth adopting.

@@ -15,6 +15,7 @@
 #include "pages/regret.h"
 #include "pages/runs.h"
 #include "pages/span_cache.h"
+#include "support/advises.h"
 #include "support/figures.h"
 #include "support/support.h"
 
@@ -25,13 +26,6 @@ namespace options = hummock::options;
 namespace os = hummock::os;
 
 namespace {
-
-size_t advises;
-const os::Calls real = os::calls;
-int advise(void* address, size_t size, int advice) {
-  ++advises;
-  return real.advise(address, size, advice);
-}
 
 SlabHeader* take(unsigned slots, unsigned align = 1) {
   const Span span = allocate_span(slots, align);
@@ -198,17 +192,17 @@ TEST_CASE("a tick makes few calls, and the next goes on") {
   for (size_t i = 0; i < held.size(); i += 2) give(held[i]);
   const uint32_t dirty = dirty_slots;
   CHECK(dirty >= 600);
-  os::calls.advise = advise;
+  os::calls.advise = support::count_advise;
   const uint64_t later = os::now_ms() + 100'000;
   size_t ticks = 0;
   for (; dirty_slots != 0 && ticks < 1000; ++ticks) {
-    advises = 0;
+    support::advises = 0;
     unsigned calls = kMostCalls;
     purge_due(later, &calls);
-    CHECK(advises <= 3);
-    CHECK(calls + advises <= kMostCalls);
+    CHECK(support::advises <= 3);
+    CHECK(calls + support::advises <= kMostCalls);
   }
-  os::calls = real;
+  os::calls = support::real_calls;
   CHECK(ticks >= 20);
   CHECK(ticks < 300);
   CHECK(runs_are_whole());
@@ -328,20 +322,20 @@ int look_from_child() {
 
 int fork_status = -1;
 int fork_while_purging(void* address, size_t size, int advice) {
-  os::calls = real;
+  os::calls = support::real_calls;
   std::thread([] {
     const pid_t child = fork();
     if (child == 0) _exit(look_from_child());
     REQUIRE(waitpid(child, &fork_status, 0) == child);
   }).join();
-  return real.advise(address, size, advice);
+  return support::real_calls.advise(address, size, advice);
 }
 
 // The same from a signal handler, whose child returns into the purge.
 pid_t forked = -1;
 int fork_inside(void* address, size_t size, int advice) {
-  os::calls = real;
-  const int result = real.advise(address, size, advice);
+  os::calls = support::real_calls;
+  const int result = support::real_calls.advise(address, size, advice);
   forked = fork();
   return result;
 }

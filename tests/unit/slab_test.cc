@@ -11,17 +11,11 @@
 #include "pages/runs.h"
 #include "pages/span_cache.h"
 #include "slab/slab.h"
+#include "support/advises.h"
 
 using namespace hummock;
 
 namespace {
-
-size_t advises;
-const os::Calls real = os::calls;
-int advise(void* address, size_t size, int advice) {
-  ++advises;
-  return real.advise(address, size, advice);
-}
 
 SlabHeader* make(size_t size) {
   SlabHeader* slab = slab::create(slab::class_of(size), Kind::slab);
@@ -108,22 +102,22 @@ TEST_CASE("what is hidden under slabs is purged once, but not what they hand out
   if (os::page_size() != kSmallPage) return;  // nothing is purged inside slabs
   constexpr unsigned kTogether = 64;          // less than may be dirty
   std::vector<SlabHeader*> slabs;
-  os::calls.advise = advise;
-  advises = 0;
-  while (advises == 0 && slabs.size() / 8 < kTogether) {
+  os::calls.advise = support::count_advise;
+  support::advises = 0;
+  while (support::advises == 0 && slabs.size() / 8 < kTogether) {
     if (slabs.size() % kTogether == 0) spoil_slots(kTogether);
     slabs.push_back(make(64));
     slabs.back()->start[0] = 1;  // the memory is there
     CHECK(carve(slabs.back()) == 64);
   }
-  REQUIRE(advises == 1);
+  REQUIRE(support::advises == 1);
   SlabHeader* last = slabs.back();
   CHECK_FALSE(last->gone.hides);
   CHECK(last->gone.touched == 1);
   // The slot is clean now behind its first page, so another slab there has nothing to purge.
   slab::destroy(last);
   CHECK(make(64) == last);
-  CHECK(advises == 1);
+  CHECK(support::advises == 1);
   carve(last);
   slab::destroy(last);
   // A slab that needs more of the slot regrets the purge: eight pages but for the first quarter's four.
@@ -134,8 +128,8 @@ TEST_CASE("what is hidden under slabs is purged once, but not what they hand out
   // Nor is there anything behind a block of 64 KiB.
   slabs.push_back(make(64 << 10));
   CHECK(slabs.back()->slots == 1);
-  CHECK(advises == 1);
-  os::calls.advise = real.advise;
+  CHECK(support::advises == 1);
+  os::calls.advise = support::real_calls.advise;
   for (SlabHeader* slab : slabs) slab::destroy(slab);
   pages::empty_caches();
 }
